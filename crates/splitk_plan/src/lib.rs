@@ -1,1 +1,33 @@
-//! (to be written)
+//! What every arm of split-K decode attention shares, and nothing that computes: geometry, split policies, device
+//! profiles, the tile table, the plan of a call and the layout of its scratch.
+//!
+//! Everything here is a pure function of numbers. The rules are sections 2, 3 and 8 of `docs/contract.md`, version
+//! [`CONTRACT`]; the splits and the tile decide the bits of a result, so a plan is made once and handed to every arm.
+//!
+//! | to add | touch |
+//! |---|---|
+//! | a split policy | one row of [`policy::RULES`] |
+//! | a device profile | one row of [`profile::PROFILES`] |
+//! | a tile | one row of [`tile::TILE_TABLE`] |
+//! | a storage type | one row of [`storage::STORAGES`], its enum variant above, and its tile rows |
+
+mod error;
+mod geometry;
+mod plan;
+pub mod policy;
+pub mod profile;
+mod scratch;
+pub mod storage;
+pub mod tile;
+
+pub use error::PlanError;
+pub use geometry::{Geometry, MAX_GROUP_SIZE, SUPPORTED_HEAD_DIMS};
+pub use plan::{MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, max_splits};
+pub use policy::Policy;
+pub use profile::DeviceProfile;
+pub use scratch::ScratchLayout;
+pub use storage::Storage;
+pub use tile::{Tile, TileRow};
+
+/// Version of the numeric contract that the plans of this crate belong to.
+pub const CONTRACT: &str = "splitk/1";
