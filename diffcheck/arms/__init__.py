@@ -1,0 +1,65 @@
+"""Arms: implementations of the decode. To add one, write a module beside these and list it in `_ARMS`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from diffcheck.arms.base import Arm, DeviceArm, HostArm, Kernel, Problem, Role
+from diffcheck.arms.builder import BuilderArm
+from diffcheck.arms.naive import NaiveArm
+from diffcheck.arms.twin import TwinArm
+from diffcheck.errors import MissingRequirementError, choose
+
+_ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), NaiveArm())
+
+ARMS: dict[str, HostArm | DeviceArm] = {arm.name: arm for arm in _ARMS}
+
+__all__ = [
+    "ARMS",
+    "Arm",
+    "DeviceArm",
+    "HostArm",
+    "Kernel",
+    "Problem",
+    "Role",
+    "device_arms",
+    "get_arm",
+    "reference_arm",
+    "select_arms",
+]
+
+
+def get_arm(name: str) -> HostArm | DeviceArm:
+    """Return the named arm. Raises `BadInputError` for a name that does not exist."""
+    return ARMS[choose("arm", name, ARMS)]
+
+
+def reference_arm() -> HostArm:
+    """Return the arm that the others are compared with. Raises `MissingRequirementError` where it cannot run."""
+    (reference,) = (arm for arm in ARMS.values() if isinstance(arm, HostArm) and arm.role == "reference")
+    _require(reference)
+    return reference
+
+
+def device_arms() -> tuple[DeviceArm, ...]:
+    """Return the arms that are made of kernels, available or not."""
+    return tuple(arm for arm in ARMS.values() if isinstance(arm, DeviceArm))
+
+
+def select_arms(names: Sequence[str]) -> tuple[DeviceArm, ...]:
+    """Return the named device arms, or every available one when none is named; the reference is always compared.
+
+    Raises `BadInputError` for an unknown name and `MissingRequirementError` for a named arm that cannot run here.
+    """
+    if not names:
+        return tuple(arm for arm in device_arms() if arm.available())
+    chosen = [get_arm(name) for name in dict.fromkeys(names)]
+    for arm in chosen:
+        _require(arm)
+    return tuple(arm for arm in chosen if isinstance(arm, DeviceArm))
+
+
+def _require(arm: Arm) -> None:
+    availability = arm.available()
+    if not availability:
+        raise MissingRequirementError(f"arm {arm.name} cannot run here ({availability.reason})", "build or install it")

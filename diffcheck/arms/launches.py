@@ -1,0 +1,80 @@
+"""The launches of the contract's kernels (docs/contract.md, section 8), for every arm that has them as PTX."""
+
+from __future__ import annotations
+
+from diffcheck.arms.base import Problem
+from diffcheck.buffers import Outputs
+from diffcheck.executors.program import Address, Arg, Program, Step, Word
+from diffcheck.generators import Inputs
+
+REDUCE_TILE = 32  # dimensions of the output that one block of the reduce kernel makes
+REDUCE_THREADS = 256
+NAIVE_THREADS = 256
+
+
+def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
+    """Return the program of a split-K decode: partial, then reduce.
+
+    `ptx` holds the two kernels that the problem's plan names; the other two are their dynamic shared bytes.
+    """
+    plan, inputs, outputs = problem.plan, problem.inputs, problem.outputs
+    parts: tuple[Arg, ...] = (Address(outputs.part_m), Address(outputs.part_s), Address(outputs.part_acc))
+    partial = Step(
+        entry=plan.partial_entry,
+        grid=(plan.num_kv_heads, plan.n_splits, 1),
+        block=(32 * plan.tile.warps, 1, 1),
+        dynamic_shared=partial_shared,
+        args=(
+            *_addresses(inputs),
+            *parts,
+            *(_u32(plan.kv_len), _u32(plan.chunk), _u32(plan.n_splits)),
+            *_input_strides(inputs),
+        ),
+    )
+    reduce = Step(
+        entry=plan.reduce_entry,
+        grid=(plan.num_q_heads, plan.head_dim // REDUCE_TILE, 1),
+        block=(REDUCE_THREADS, 1, 1),
+        dynamic_shared=reduce_shared,
+        args=(*parts, Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
+    )
+    return Program(problem.name, ptx, inputs, outputs, (partial, reduce))
+
+
+def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared: int) -> Program:
+    """Return the program of the naive decode of `inputs` (the problem's, or the same values widened), in one launch."""
+    plan, outputs = problem.plan, problem.outputs
+    step = Step(
+        entry=entry,
+        grid=(plan.num_q_heads, 1, 1),
+        block=(NAIVE_THREADS, 1, 1),
+        dynamic_shared=shared,
+        args=(
+            *_addresses(inputs),
+            Address(outputs.out),
+            *(_u32(plan.kv_len), _u32(plan.num_q_heads // plan.num_kv_heads)),
+            *_input_strides(inputs),
+            _out_stride(outputs),
+        ),
+    )
+    return Program(problem.name, ptx, inputs, outputs, (step,))
+
+
+def _addresses(inputs: Inputs) -> tuple[Arg, ...]:
+    return (Address(inputs.q), Address(inputs.k), Address(inputs.v))
+
+
+def _input_strides(inputs: Inputs) -> tuple[Arg, ...]:
+    return (_u64(inputs.q.strides[0]), *(_u64(array.strides[axis]) for array in (inputs.k, inputs.v) for axis in (0, 1)))
+
+
+def _out_stride(outputs: Outputs) -> Arg:
+    return _u64(outputs.out.strides[0])
+
+
+def _u32(value: int) -> Word:
+    return Word("u32", value)
+
+
+def _u64(value: int) -> Word:
+    return Word("u64", value)

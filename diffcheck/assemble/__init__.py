@@ -1,0 +1,1 @@
+"""What ptxas makes of every kernel on every target: the evidence tier `assembled`."""

@@ -1,0 +1,104 @@
+"""NVIDIA's assembler from PyPI: where it is, how it is run, and what its report says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from diffcheck.errors import DiffcheckError, MissingRequirementError
+
+PACKAGE = "nvidia-cuda-nvcc"
+_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes of an SM. Bytes, except `registers` (32-bit registers a thread).
+
+    `stack` is the local-memory frame, `spill_stores` and `spill_loads` count bytes of register spills.
+    """
+
+    registers: int
+    static_shared: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+
+
+class AssembleError(DiffcheckError):
+    """ptxas refused a kernel."""
+
+
+@cache
+def find_ptxas() -> Path:
+    """Return the path of ptxas in the installed package. Raises `MissingRequirementError` when it is not there."""
+    remedy = "install it with: python -m pip install 'splitk-diffcheck[ptxas]'"
+    try:
+        files = metadata.files(PACKAGE)
+    except metadata.PackageNotFoundError:
+        raise MissingRequirementError(f"the Python package {PACKAGE} is not installed", remedy) from None
+    for file in files or []:
+        if file.name in {"ptxas", "ptxas.exe"}:
+            path = Path(str(file.locate()))
+            if path.is_file():
+                return path
+    raise MissingRequirementError(f"the installed Python package {PACKAGE} holds no ptxas", remedy)
+
+
+@cache
+def ptxas_version() -> str:
+    """Return ptxas' release and build, such as `13.0, V13.0.88`."""
+    text = _run([str(find_ptxas()), "--version"]).stdout
+    match = re.search(r"release (\S+), (V\S+)", text)
+    return f"{match[1]}, {match[2]}" if match else " ".join(text.split())
+
+
+def assemble(ptx: str, entry: str, target: str) -> Resources:
+    """Assemble PTX text for a target (`sm_XX`) and return the resources of one of its kernels.
+
+    Raises `AssembleError` with ptxas' first complaint when it refuses the text.
+    """
+    with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
+        source = Path(folder) / "kernel.ptx"
+        source.write_text(ptx, encoding="utf-8")
+        output = str(Path(folder) / "kernel.cubin")
+        done = _run([str(find_ptxas()), "-v", f"-arch={target}", str(source), "-o", output])
+    report = done.stdout + done.stderr
+    if done.returncode != 0:
+        lines = [line.strip() for line in report.splitlines() if "error" in line or "fatal" in line]
+        raise AssembleError(f"{entry}, {target}: ptxas says: {lines[0] if lines else f'exit {done.returncode}'}")
+    return parse_report(report, entry)
+
+
+def parse_report(report: str, entry: str) -> Resources:
+    """Read the output of `ptxas -v` for one kernel. Raises `AssembleError` when the kernel is not in it."""
+    compiled = report.find(f"Compiling entry function '{entry}'")
+    section = report[compiled:] if compiled >= 0 else ""
+    following = section.find("Compiling entry function", 1)
+    section = section if following < 0 else section[:following]
+    frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", section)
+    used = re.search(r"Used (\d+) registers", section)
+    if frame is None or used is None:
+        raise AssembleError(f"{entry}: ptxas' report has no resources of this kernel")
+    shared = re.search(r"(\d+) bytes smem", section)
+    return Resources(
+        registers=int(used[1]),
+        static_shared=int(shared[1]) if shared else 0,
+        stack=int(frame[1]),
+        spill_stores=int(frame[2]),
+        spill_loads=int(frame[3]),
+    )
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except OSError as error:
+        raise MissingRequirementError(f"{command[0]} cannot be run ({error.strerror})", "reinstall it") from error
+    except subprocess.TimeoutExpired:
+        raise AssembleError(f"ptxas did not finish in {_TIMEOUT_S} s") from None

@@ -1,0 +1,39 @@
+"""SHA-256 digests of texts and of packages' source files."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+
+def of_text(text: str) -> str:
+    """Return the hex SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def of_package(package: str, *parts: str) -> str:
+    """Return one digest of the `.py` and `.toml` files of an importable package, or of some files and folders in it.
+
+    Each file enters with its path inside the package, so that a renamed file changes the digest. `parts` are paths
+    relative to the package, such as `kernels` or `cases.py`; none means all of it. Raises `FileNotFoundError` when a
+    part does not exist.
+    """
+    root = Path(str(resources.files(package)))
+    hasher = hashlib.sha256()
+    for part in parts or (".",):
+        start = root / part
+        if not start.exists():
+            raise FileNotFoundError(f"package {package} has no {part}")
+        for file in [start] if start.is_file() else _sources(start):
+            content = file.read_bytes()
+            hasher.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+            hasher.update(content)
+    return hasher.hexdigest()
+
+
+def _sources(folder: Path) -> list[Path]:
+    found = [path for path in folder.rglob("*") if path.suffix in {".py", ".toml"} and path.is_file()]
+    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())

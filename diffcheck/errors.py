@@ -1,0 +1,45 @@
+"""Errors that a user meets: each is one line, and the command line turns it into exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class DiffcheckError(Exception):
+    """An ordinary failure that the user can act on; its text is one line."""
+
+
+class BadInputError(DiffcheckError, ValueError):
+    """A value that is not allowed.
+
+    `field` names the value as the user wrote it (an option, a key of a file), `value` is what was given and `allowed`
+    says what would have been accepted.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        super().__init__(f"{field}: {_one_line(value)} is not allowed; allowed: {allowed}")
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+
+class MissingRequirementError(DiffcheckError):
+    """Something that this machine lacks; `remedy` says how to get it."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+def choose(field: str, value: str, names: Iterable[str]) -> str:
+    """Return `value` if it is one of `names`; raise `BadInputError` that lists them otherwise."""
+    known = list(names)
+    if value not in known:
+        raise BadInputError(field, value, ", ".join(known) if known else "nothing")
+    return value
+
+
+def _one_line(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 120 else text[:117] + "..."

@@ -1,0 +1,128 @@
+"""A CUDA device through CuPy: the driver assembles and runs the same PTX. Tier: measured."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from diffcheck.executors.base import Availability, ExecutionError, Tier
+from diffcheck.executors.program import Address, Outcome, Program, Step
+
+_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+
+
+@cache
+def _availability() -> Availability:
+    try:
+        import cupy
+    except ImportError:
+        return Availability(False, "CuPy is not installed (the extras cuda12 and cuda13 bring it)")
+    except Exception as error:  # a broken CUDA installation fails inside CuPy's import in many ways
+        return Availability(False, f"CuPy cannot be imported: {_line(error)}")
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as error:
+        return Availability(False, f"no usable CUDA driver: {_line(error)}")
+    if count == 0:
+        return Availability(False, "no CUDA device is visible")
+    return Availability(True)
+
+
+class GpuExecutor:
+    """Runs programs on the current CUDA device (device 0 of those that CUDA_VISIBLE_DEVICES leaves visible).
+
+    Every buffer is uploaded whole, with its guard words and poison, and read back whole for the caller to check.
+    """
+
+    name: str = "gpu"
+    tier: Tier = "measured"
+
+    def available(self) -> Availability:
+        """Tell whether CuPy, a driver and a device are there."""
+        return _availability()
+
+    def default_target(self) -> str:
+        """Return the newest target that the device can run: PTX for an older architecture runs on a newer one."""
+        from py_builder_kernel import TARGETS
+
+        capability = self.capability()
+        usable = [target for target in TARGETS if int(target.removeprefix("sm_")) <= capability]
+        if not usable:
+            raise ExecutionError(f"device of architecture sm_{capability} is older than every target")
+        return max(usable, key=lambda target: int(target.removeprefix("sm_")))
+
+    def default_profile(self) -> str:
+        """Return the profile with the device's architecture and number of SMs, or the generic one."""
+        from rust_kernel import plan
+
+        sms = int(self._device().attributes["MultiProcessorCount"])
+        for profile in plan.profiles():
+            if (profile.arch, profile.sms) == (self.capability(), sms):
+                return str(profile.name)
+        return "generic"
+
+    def capability(self) -> int:
+        """Return the device's architecture as a number, 90 for sm_90."""
+        return int(self._device().compute_capability)
+
+    def _device(self) -> Any:
+        import cupy
+
+        return cupy.cuda.Device()
+
+    def run(self, program: Program) -> Outcome:
+        """Run a program; see `Executor.run`. `Outcome.seconds` is host time, transfers excluded: no measurement."""
+        import cupy
+
+        memory = {region.buffer.name: cupy.asarray(region.buffer.raw) for region in program.regions()}
+        bases = {name: int(words.data.ptr) for name, words in memory.items()}
+        stream = cupy.cuda.get_current_stream()
+        stream.synchronize()
+        start = time.perf_counter()
+        try:
+            module = load_module(program.ptx)
+            for step in program.steps:
+                launch(module.get_function(step.entry), step, bases)
+            stream.synchronize()
+            seconds = time.perf_counter() - start
+            after = {name: words.get() for name, words in memory.items()}
+        except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+            raise ExecutionError(f"{program.name}: {_line(error)}") from error
+        out = program.outputs.out
+        return Outcome(out.over(after[out.buffer.name]), after, seconds)
+
+
+def load_module(ptx: str) -> Any:
+    """Have the driver assemble PTX text; return CuPy's module. Raises CuPy's driver error when it is refused."""
+    import cupy
+
+    module = cupy.cuda.function.Module()
+    module.load(ptx.encode())
+    return module
+
+
+def launch(function: Any, step: Step, bases: dict[str, int]) -> None:
+    """Queue one launch on CuPy's current stream. `bases` maps buffer names to the device addresses of their words."""
+    import cupy
+
+    if step.dynamic_shared:
+        cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, step.dynamic_shared)
+    function(step.grid, step.block, arguments(step, bases), shared_mem=step.dynamic_shared)
+
+
+def arguments(step: Step, bases: dict[str, int]) -> tuple[np.generic, ...]:
+    """Return a launch's arguments as numpy scalars of their PTX types."""
+    values: list[np.generic] = []
+    for arg in step.args:
+        if isinstance(arg, Address):
+            values.append(np.uint64(bases[arg.array.buffer.name] + arg.array.byte_offset))
+        else:
+            values.append(np.uint32(arg.value) if arg.type == "u32" else np.uint64(arg.value))
+    return tuple(values)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

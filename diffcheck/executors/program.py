@@ -1,0 +1,123 @@
+"""What an executor runs: memory and an ordered list of launches, the same for every executor.
+
+An arm states its launches here once. Executors differ only in how memory is made and how a kernel is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from diffcheck.buffers import Buffer, Outputs, Placed
+from diffcheck.generators import Inputs
+
+Dim3: TypeAlias = tuple[int, int, int]
+# The words of a buffer, guards included: 1-D, f32 or f16.
+Raw: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Address:
+    """A kernel argument: the address of an array's first element (`.u64`)."""
+
+    array: Placed
+
+
+@dataclass(frozen=True)
+class Word:
+    """A kernel argument: an integer of the given PTX type."""
+
+    type: Literal["u32", "u64"]
+    value: int
+
+
+Arg: TypeAlias = Address | Word
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch."""
+
+    entry: str
+    grid: Dim3
+    block: Dim3
+    dynamic_shared: int
+    args: tuple[Arg, ...]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A buffer of a program and what kernels may do to it.
+
+    `first` and `end` bound, in elements of the buffer, what the program's arrays span: outside lie only guard words.
+    `role` is `input` (only read), `output` (only written) or `scratch` (written by one launch, read by a later one).
+    """
+
+    buffer: Buffer
+    role: Literal["input", "output", "scratch"]
+    first: int
+    end: int
+
+    @property
+    def live(self) -> Raw:
+        """The part of the buffer that a kernel may touch."""
+        live: Raw = self.buffer.raw[self.first : self.end]
+        return live
+
+    def whole(self, live: Raw) -> Raw:
+        """Return the buffer's words with the live part replaced."""
+        words = self.buffer.raw.copy()
+        words[self.first : self.end] = live
+        return words
+
+
+@dataclass(frozen=True)
+class Program:
+    """A PTX module, its memory and its launches in order."""
+
+    name: str
+    ptx: str
+    inputs: Inputs
+    outputs: Outputs
+    steps: tuple[Step, ...]
+
+    def regions(self) -> tuple[Region, ...]:
+        """Return every buffer that the launches address, each once, in the order of their first use."""
+        inputs = [buffer.name for buffer in self.inputs.buffers]
+        result = self.outputs.out.buffer.name
+        arrays: dict[str, list[Placed]] = {}
+        for step in self.steps:
+            for arg in step.args:
+                if isinstance(arg, Address):
+                    arrays.setdefault(arg.array.buffer.name, []).append(arg.array)
+        regions: list[Region] = []
+        for name, placed in arrays.items():
+            role: Literal["input", "output", "scratch"]
+            role = "input" if name in inputs else "output" if name == result else "scratch"
+            first = min(array.start for array in placed)
+            regions.append(Region(placed[0].buffer, role, first, max(end_of(array) for array in placed)))
+        return tuple(regions)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of an arm left behind.
+
+    `out` is the f32 result `[num_q_heads, D]`; `memory` holds the words of every buffer after the run by name (empty
+    for an arm that owns its memory). `seconds` is host time; `instructions` is the machine's count of executed warp
+    instructions, None elsewhere.
+    """
+
+    out: npt.NDArray[np.float32]
+    memory: Mapping[str, Raw]
+    seconds: float
+    instructions: int | None = None
+
+
+def end_of(array: Placed) -> int:
+    """Return the element of the buffer just past an array's last one."""
+    return array.start + sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)) + 1

@@ -1,0 +1,46 @@
+"""Which source tree a result came from."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import resources
+from pathlib import Path
+
+from diffcheck.receipts.fields import Model
+
+# Changes there cannot change a result: receipts and prose.
+_NEUTRAL = ("evidence/", "docs/")
+
+
+class Tree(Model):
+    """The git state of the sources; both null when they are not in a git work tree."""
+
+    commit: str | None
+    """The commit that was checked out."""
+    dirty: bool | None
+    """Whether tracked files outside evidence/ and docs/ differ from that commit."""
+
+
+def source_tree() -> Tree:
+    """Return the git state of the tree that this package was imported from."""
+    package = Path(str(resources.files("diffcheck")))
+    root = package.parent
+    # An installed copy may lie inside some other repository (a virtual environment in a project's folder): the tree is
+    # ours only if it tracks this very package.
+    if _git(root, "ls-files", "--error-unmatch", "diffcheck/receipts/provenance.py") is None:
+        return Tree(commit=None, dirty=None)
+    commit = _git(root, "rev-parse", "HEAD")
+    changes = _git(root, "status", "--porcelain", "--untracked-files=no", "-z", "--no-renames")
+    if commit is None or changes is None:
+        return Tree(commit=None, dirty=None)
+    paths = [entry[3:] for entry in changes.split("\0") if entry]
+    return Tree(commit=commit.strip(), dirty=any(not path.startswith(_NEUTRAL) for path in paths))
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
