@@ -1,0 +1,173 @@
+//! One allocation: words that blocks may touch at the same time without undefined behaviour, and a bit a byte that
+//! says whether it was ever written.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::AllocOptions;
+
+/// Bytes whose written-bits share one word.
+const BYTES_PER_MARK: u64 = 32;
+
+/// One allocation of any state space.
+///
+/// A word is a relaxed atomic: it costs what a plain load or store costs, and a kernel that races gets some value
+/// rather than undefined behaviour of the machine.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// What reports call it.
+    pub name: String,
+    /// Address of its first byte, a multiple of 16.
+    pub base: u64,
+    /// Bytes that one lane can address.
+    pub len: u64,
+    /// Words between the copies of two lanes; 0 where all lanes share one copy.
+    pub lane_words: u32,
+    /// Kernels may store to it.
+    pub writable: bool,
+    words: Box<[AtomicU32]>,
+    /// Bit `i` of mark `j` says that byte `32j + i` was written; `None`: all were.
+    marks: Option<Box<[AtomicU32]>>,
+}
+
+fn words_for(len: u64) -> u64 {
+    // Rounded up to whole marks so that a mark never straddles two lanes' copies.
+    len.div_ceil(BYTES_PER_MARK) * (BYTES_PER_MARK / 4)
+}
+
+fn filled(count: u64, value: u32) -> Box<[AtomicU32]> {
+    (0..count).map(|_| AtomicU32::new(value)).collect()
+}
+
+impl Segment {
+    /// A copy of `bytes`, one for all lanes.
+    pub fn from_bytes(name: &str, base: u64, bytes: &[u8], options: AllocOptions) -> Self {
+        let len = bytes.len() as u64;
+        let (whole, rest) = bytes.as_chunks::<4>();
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        let pad = words_for(len) as usize - whole.len();
+        let words = whole.iter().map(|b| AtomicU32::new(u32::from_le_bytes(*b)));
+        let tail = std::iter::once(last).chain(std::iter::repeat([0; 4])).take(pad);
+        let words = words.chain(tail.map(|b| AtomicU32::new(u32::from_le_bytes(b)))).collect();
+        let marks = (!options.initialised).then(|| filled(len.div_ceil(BYTES_PER_MARK), 0));
+        Self { name: name.to_owned(), base, len, lane_words: 0, writable: options.writable, words, marks }
+    }
+
+    /// `len` bytes that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
+    pub fn unwritten(name: &str, base: u64, len: u64, lanes: u32) -> Self {
+        let lane_words = if lanes == 0 { 0 } else { words_for(len) as u32 };
+        let count = words_for(len) * u64::from(lanes.max(1));
+        Self {
+            name: name.to_owned(),
+            base,
+            len,
+            lane_words,
+            writable: true,
+            words: filled(count, u32::MAX),
+            marks: Some(filled(count * 4 / BYTES_PER_MARK, 0)),
+        }
+    }
+
+    /// Forgets everything, for the next block.
+    pub fn reset(&mut self) {
+        for mark in self.marks.as_mut().into_iter().flat_map(|m| m.iter_mut()) {
+            *mark.get_mut() = 0;
+        }
+    }
+
+    /// Whether every byte counts as written, for good.
+    #[inline]
+    pub fn all_written(&self) -> bool {
+        self.marks.is_none()
+    }
+
+    /// The words, for a loop that has checked its range.
+    #[inline]
+    pub fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
+    /// Whether the `size` bytes at `offset` were written; `size` is a power of two up to 32 that divides `offset`.
+    #[inline]
+    pub fn is_written(&self, offset: u64, size: u32) -> bool {
+        let Some(marks) = &self.marks else { return true };
+        let want = bits(offset, size);
+        marks[(offset / BYTES_PER_MARK) as usize].load(Relaxed) & want == want
+    }
+
+    /// Marks the `size` bytes at `offset` as written; as for [`Segment::is_written`].
+    #[inline]
+    pub fn mark_written(&self, offset: u64, size: u32) {
+        let Some(marks) = &self.marks else { return };
+        let want = bits(offset, size);
+        let mark = &marks[(offset / BYTES_PER_MARK) as usize];
+        // Most stores hit bytes that are marked already: a load is cheaper than a locked or.
+        if mark.load(Relaxed) & want != want {
+            mark.fetch_or(want, Relaxed);
+        }
+    }
+
+    /// Loads `size` bytes (1, 2, 4 or 8, dividing `offset`), zero-extended.
+    #[inline]
+    pub fn load(&self, offset: u64, size: u32) -> u64 {
+        let i = (offset / 4) as usize;
+        let low = self.words[i].load(Relaxed);
+        match size {
+            8 => u64::from(low) | u64::from(self.words[i + 1].load(Relaxed)) << 32,
+            4 => u64::from(low),
+            _ => u64::from(low >> ((offset & 3) * 8) & ((1 << (size * 8)) - 1)),
+        }
+    }
+
+    /// Stores the low `size` bytes of `value` (1, 2, 4 or 8, dividing `offset`).
+    #[inline]
+    pub fn store(&self, offset: u64, size: u32, value: u64) {
+        let i = (offset / 4) as usize;
+        match size {
+            8 => {
+                self.words[i].store(value as u32, Relaxed);
+                self.words[i + 1].store((value >> 32) as u32, Relaxed);
+            }
+            4 => self.words[i].store(value as u32, Relaxed),
+            _ => {
+                let shift = (offset & 3) * 8;
+                let mask = ((1u32 << (size * 8)) - 1) << shift;
+                let new = ((value as u32) << shift) & mask;
+                // A neighbour in the same word may be another block's, so the word is exchanged as a whole.
+                let _ = self.words[i].fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | new));
+            }
+        }
+    }
+
+    /// Replaces the word at `offset` (a multiple of 4) by `f` of it, in one step; returns the old word.
+    #[inline]
+    pub fn update32(&self, offset: u64, mut f: impl FnMut(u32) -> u32) -> u32 {
+        let word = &self.words[(offset / 4) as usize];
+        word.fetch_update(Relaxed, Relaxed, |old| Some(f(old))).unwrap_or_else(|old| old)
+    }
+
+    /// Copies bytes to the host.
+    pub fn read(&self, offset: u64, out: &mut [u8]) {
+        for (i, byte) in out.iter_mut().enumerate() {
+            *byte = self.load(offset + i as u64, 1) as u8;
+        }
+    }
+
+    /// Copies bytes from the host and marks them.
+    pub fn write(&self, offset: u64, bytes: &[u8]) {
+        for (i, byte) in bytes.iter().enumerate() {
+            self.store(offset + i as u64, 1, u64::from(*byte));
+            self.mark_written(offset + i as u64, 1);
+        }
+    }
+
+    /// How many of the bytes were never written.
+    pub fn count_unwritten(&self, offset: u64, len: u64) -> usize {
+        (offset..offset + len).filter(|&at| !self.is_written(at, 1)).count()
+    }
+}
+
+#[inline]
+fn bits(offset: u64, size: u32) -> u32 {
+    (u32::MAX >> (32 - size)) << (offset % BYTES_PER_MARK)
+}
