@@ -1,1 +1,30 @@
-//! (to be written)
+//! Python bindings of the planner, the CPU twin and the PTX machine: the module `rust_kernel._native`.
+//!
+//! Thin by intent: each binding converts its arguments, lets go of the interpreter where the work is long, and turns the
+//! library's error into a documented Python exception whose text is one line. Nothing is computed here.
+
+mod arguments;
+mod errors;
+mod plan;
+
+use pyo3::prelude::*;
+
+/// The native half of `rust_kernel`. Use it through `rust_kernel.plan`, `rust_kernel.twin` and `rust_kernel.ptx`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::errors::PlanError;
+    #[pymodule_export]
+    use super::plan::{
+        PyDeviceProfile, PyPlan, PyScratchLayout, PyTile, make_plan, max_splits, policies, profiles, scratch_layout,
+        tile_table,
+    };
+
+    use super::{Bound, PyModule, PyModuleMethods, PyResult, errors};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CONTRACT", splitk_plan::CONTRACT)?;
+        errors::declare_attributes(module.py())
+    }
+}

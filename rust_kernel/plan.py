@@ -1,0 +1,42 @@
+"""The planner: where a call's context is cut, and with which tile it is walked (`docs/contract.md`, section 3).
+
+Everything here is a pure function of numbers. Splits and tile decide the bits of a result, so a plan is made once and
+handed to every arm; two results may be compared to the bit only when their plans have the same `Plan.key`.
+
+    >>> plan = make_plan(kv_len=4096, num_q_heads=16, num_kv_heads=4)
+    >>> plan.chunk, plan.n_splits, plan.tile.name
+    (125, 33, 'w8r8')
+
+Whole numbers may be given as anything with `__index__`. A wrong type raises `TypeError`, anything else that is not
+allowed `PlanError`, with one line that names the field, the value and what is allowed.
+"""
+
+from rust_kernel._native import (
+    CONTRACT,
+    DeviceProfile,
+    Plan,
+    PlanError,
+    ScratchLayout,
+    Tile,
+    make_plan,
+    max_splits,
+    policies,
+    profiles,
+    scratch_layout,
+    tile_table,
+)
+
+__all__ = [
+    "CONTRACT",
+    "DeviceProfile",
+    "Plan",
+    "PlanError",
+    "ScratchLayout",
+    "Tile",
+    "make_plan",
+    "max_splits",
+    "policies",
+    "profiles",
+    "scratch_layout",
+    "tile_table",
+]

@@ -1,0 +1,89 @@
+//! Arguments that Python code gets wrong in ordinary ways: one line that names the field, the value and what is allowed.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+
+/// Longest value that a message repeats, in characters.
+const SHOWN: usize = 60;
+
+/// A Python value as a message shows it: its `repr`, on one line and cut.
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
+    let whole = value.repr().map_or_else(|_| type_name(value), |repr| repr.to_string_lossy().into_owned());
+    let mut line: String = whole.chars().map(|c| if c.is_control() { ' ' } else { c }).take(SHOWN).collect();
+    if whole.chars().nth(SHOWN).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// The name of a value's type.
+pub fn type_name(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| name.to_string())
+}
+
+/// An argument that cannot be taken. `?` makes it the Python exception that fits.
+pub enum BadArgument {
+    /// Not of a type that is taken.
+    Type { field: &'static str, value: String, allowed: String },
+    /// Of the right type, with a value that is not allowed.
+    Value { field: &'static str, value: String, allowed: String },
+}
+
+impl From<BadArgument> for PyErr {
+    fn from(bad: BadArgument) -> Self {
+        match bad {
+            BadArgument::Type { field, value, allowed } => {
+                PyTypeError::new_err(format!("{field} is {value}; allowed: {allowed}"))
+            }
+            BadArgument::Value { field, value, allowed } => {
+                PyValueError::new_err(format!("{field} is {value}; allowed: {allowed}"))
+            }
+        }
+    }
+}
+
+/// `field` is of a type that is not taken.
+pub fn wrong_type(field: &'static str, value: &Bound<'_, PyAny>, allowed: impl Into<String>) -> BadArgument {
+    let value = format!("{} of type {}", shown(value), type_name(value));
+    BadArgument::Type { field, value, allowed: allowed.into() }
+}
+
+/// `field` has a value that is not allowed.
+pub fn wrong_value(field: &'static str, value: impl Display, allowed: impl Into<String>) -> BadArgument {
+    BadArgument::Value { field, value: value.to_string(), allowed: allowed.into() }
+}
+
+/// A whole number from `lowest` to `highest`; anything with `__index__` is taken, NumPy's integers too, but no bool.
+pub fn integer<T>(field: &'static str, value: &Bound<'_, PyAny>, lowest: T, highest: T) -> Result<T, BadArgument>
+where
+    T: TryFrom<i128> + PartialOrd + Display + Copy,
+{
+    let allowed = || format!("a whole number from {lowest} to {highest}");
+    as_index(value)
+        .ok_or_else(|| wrong_type(field, value, allowed()))?
+        .extract::<i128>()
+        .ok()
+        .and_then(|wide| T::try_from(wide).ok())
+        .filter(|number| lowest <= *number && *number <= highest)
+        .ok_or_else(|| wrong_value(field, shown(value), allowed()))
+}
+
+/// A word.
+pub fn word<'a>(field: &'static str, value: &'a Bound<'_, PyAny>) -> Result<Cow<'a, str>, BadArgument> {
+    let text = value.cast::<PyString>().map_err(|_| wrong_type(field, value, "a str"))?;
+    Ok(text.to_string_lossy())
+}
+
+fn as_index<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyInt>> {
+    if value.is_instance_of::<PyBool>() {
+        return None;
+    }
+    if let Ok(integer) = value.cast::<PyInt>() {
+        return Some(integer.clone());
+    }
+    value.call_method0("__index__").ok()?.cast_into::<PyInt>().ok()
+}

@@ -1,0 +1,371 @@
+//! `rust_kernel.plan`: the planner.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use splitk_plan::{DeviceProfile, Geometry, Plan, PlanError, PlanRequest, Policy, ScratchLayout, Storage, Tile};
+
+use crate::arguments::{BadArgument, integer, word, wrong_type};
+use crate::errors::plan_error;
+
+const DEFAULT_HEAD_DIM: u32 = 256;
+const DEFAULT_STORAGE: &str = "f16";
+const DEFAULT_POLICY: &str = "one-wave";
+const DEFAULT_PROFILE: &str = "h200";
+
+/// Grid or block of a launch.
+type Dim3 = (u32, u32, u32);
+
+#[pyclass(name = "DeviceProfile", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PyDeviceProfile {
+    name: &'static str,
+    arch: u32,
+    sms: u32,
+    blocks_per_sm: u32,
+    title: &'static str,
+}
+
+impl From<DeviceProfile> for PyDeviceProfile {
+    fn from(DeviceProfile { name, arch, sms, blocks_per_sm, title }: DeviceProfile) -> Self {
+        Self { name, arch, sms, blocks_per_sm, title }
+    }
+}
+
+#[pymethods]
+impl PyDeviceProfile {
+    fn __repr__(&self) -> String {
+        let &Self { name, arch, sms, blocks_per_sm, title } = self;
+        format!("DeviceProfile(name='{name}', arch={arch}, sms={sms}, blocks_per_sm={blocks_per_sm}, title='{title}')")
+    }
+}
+
+#[pyclass(name = "Tile", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PyTile {
+    warps: u32,
+    rows: u32,
+    vec: u32,
+}
+
+impl From<Tile> for PyTile {
+    fn from(Tile { warps, rows, vec }: Tile) -> Self {
+        Self { warps, rows, vec }
+    }
+}
+
+#[pymethods]
+impl PyTile {
+    #[getter]
+    fn name(&self) -> String {
+        let &Self { warps, rows, vec } = self;
+        Tile { warps, rows, vec }.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Tile(warps={}, rows={}, vec={})", self.warps, self.rows, self.vec)
+    }
+}
+
+#[pyclass(name = "Plan", module = "rust_kernel.plan", frozen, eq)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct PyPlan(pub Plan);
+
+#[pymethods]
+impl PyPlan {
+    #[getter]
+    fn kv_len(&self) -> u32 {
+        self.0.kv_len
+    }
+
+    #[getter]
+    fn num_q_heads(&self) -> u32 {
+        self.0.num_q_heads()
+    }
+
+    #[getter]
+    fn num_kv_heads(&self) -> u32 {
+        self.0.num_kv_heads()
+    }
+
+    #[getter]
+    fn group_size(&self) -> u32 {
+        self.0.group_size()
+    }
+
+    #[getter]
+    fn head_dim(&self) -> u32 {
+        self.0.head_dim()
+    }
+
+    #[getter]
+    fn storage(&self) -> &'static str {
+        self.0.storage().word()
+    }
+
+    #[getter]
+    fn policy(&self) -> String {
+        self.0.policy.to_string()
+    }
+
+    #[getter]
+    fn profile(&self) -> PyDeviceProfile {
+        self.0.profile.into()
+    }
+
+    #[getter]
+    fn arch(&self) -> u32 {
+        self.0.arch()
+    }
+
+    #[getter]
+    fn s_target(&self) -> u32 {
+        self.0.s_target
+    }
+
+    #[getter]
+    fn chunk(&self) -> u32 {
+        self.0.chunk
+    }
+
+    #[getter]
+    fn n_splits(&self) -> u32 {
+        self.0.n_splits
+    }
+
+    #[getter]
+    fn tile(&self) -> PyTile {
+        self.0.tile.into()
+    }
+
+    #[getter]
+    fn key(&self) -> String {
+        self.0.key()
+    }
+
+    #[getter]
+    fn partial_entry(&self) -> String {
+        self.0.partial_entry()
+    }
+
+    #[getter]
+    fn reduce_entry(&self) -> String {
+        self.0.reduce_entry()
+    }
+
+    #[getter]
+    fn naive_entry(&self) -> String {
+        self.0.naive_entry()
+    }
+
+    #[getter]
+    fn partial_launch(&self) -> (Dim3, Dim3) {
+        as_tuples(self.0.partial_launch())
+    }
+
+    #[getter]
+    fn reduce_launch(&self) -> (Dim3, Dim3) {
+        as_tuples(self.0.reduce_launch())
+    }
+
+    #[getter]
+    fn naive_launch(&self) -> (Dim3, Dim3) {
+        as_tuples(self.0.naive_launch())
+    }
+
+    fn split_range(&self, split: &Bound<'_, PyAny>) -> PyResult<(u32, u32)> {
+        let range = self.0.split_range(count("split", split)?).map_err(|error| plan_error(split.py(), &error))?;
+        Ok((range.start, range.end))
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut state = DefaultHasher::new();
+        self.0.hash(&mut state);
+        state.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = &self.0;
+        format!(
+            "Plan(kv_len={}, num_q_heads={}, num_kv_heads={}, head_dim={}, storage='{}', policy='{}', profile='{}', \
+             chunk={}, n_splits={}, tile='{}')",
+            plan.kv_len,
+            plan.num_q_heads(),
+            plan.num_kv_heads(),
+            plan.head_dim(),
+            plan.storage(),
+            plan.policy,
+            plan.profile.name,
+            plan.chunk,
+            plan.n_splits,
+            plan.tile,
+        )
+    }
+}
+
+#[pyclass(name = "ScratchLayout", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PyScratchLayout {
+    max_splits: u32,
+    part_m_offset: u64,
+    part_m_bytes: u64,
+    part_s_offset: u64,
+    part_s_bytes: u64,
+    part_acc_offset: u64,
+    part_acc_bytes: u64,
+    total_bytes: u64,
+}
+
+#[pymethods]
+impl PyScratchLayout {
+    fn __repr__(&self) -> String {
+        format!("ScratchLayout(max_splits={}, total_bytes={})", self.max_splits, self.total_bytes)
+    }
+}
+
+#[pyfunction]
+#[pyo3(
+    signature = (*, kv_len, num_q_heads, num_kv_heads, head_dim=None, storage=None, policy=None, profile=None),
+    text_signature = "(*, kv_len, num_q_heads, num_kv_heads, head_dim=256, storage='f16', policy='one-wave', \
+                      profile='h200')"
+)]
+#[expect(clippy::too_many_arguments, reason = "as many numbers as the contract plans from")]
+pub fn make_plan(
+    py: Python<'_>,
+    kv_len: &Bound<'_, PyAny>,
+    num_q_heads: &Bound<'_, PyAny>,
+    num_kv_heads: &Bound<'_, PyAny>,
+    head_dim: Option<&Bound<'_, PyAny>>,
+    storage: Option<&Bound<'_, PyAny>>,
+    policy: Option<&Bound<'_, PyAny>>,
+    profile: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyPlan> {
+    let request = PlanRequest {
+        kv_len: count("kv_len", kv_len)?,
+        num_q_heads: count("num_q_heads", num_q_heads)?,
+        num_kv_heads: count("num_kv_heads", num_kv_heads)?,
+        head_dim: head_dim.map_or(Ok(DEFAULT_HEAD_DIM), |value| count("head_dim", value))?,
+        storage: parsed("storage", storage, DEFAULT_STORAGE, py)?,
+        policy: parsed("policy", policy, DEFAULT_POLICY, py)?,
+        profile: device_profile(profile, py)?,
+    };
+    Plan::new(&request).map(PyPlan).map_err(|error| plan_error(py, &error))
+}
+
+#[pyfunction]
+#[pyo3(
+    signature = (*, kv_capacity, num_kv_heads, policy=None, profile=None),
+    text_signature = "(*, kv_capacity, num_kv_heads, policy='one-wave', profile='h200')"
+)]
+pub fn max_splits(
+    py: Python<'_>,
+    kv_capacity: &Bound<'_, PyAny>,
+    num_kv_heads: &Bound<'_, PyAny>,
+    policy: Option<&Bound<'_, PyAny>>,
+    profile: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u32> {
+    let (kv_capacity, num_kv_heads) = (count("kv_capacity", kv_capacity)?, count("num_kv_heads", num_kv_heads)?);
+    let (policy, profile) = (parsed("policy", policy, DEFAULT_POLICY, py)?, device_profile(profile, py)?);
+    splitk_plan::max_splits(kv_capacity, num_kv_heads, policy, &profile).map_err(|error| plan_error(py, &error))
+}
+
+#[pyfunction]
+#[pyo3(
+    signature = (*, kv_capacity, num_q_heads, num_kv_heads, head_dim=None, policy=None, profile=None),
+    text_signature = "(*, kv_capacity, num_q_heads, num_kv_heads, head_dim=256, policy='one-wave', profile='h200')"
+)]
+pub fn scratch_layout(
+    py: Python<'_>,
+    kv_capacity: &Bound<'_, PyAny>,
+    num_q_heads: &Bound<'_, PyAny>,
+    num_kv_heads: &Bound<'_, PyAny>,
+    head_dim: Option<&Bound<'_, PyAny>>,
+    policy: Option<&Bound<'_, PyAny>>,
+    profile: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyScratchLayout> {
+    let kv_capacity = count("kv_capacity", kv_capacity)?;
+    let (num_q_heads, num_kv_heads) = (count("num_q_heads", num_q_heads)?, count("num_kv_heads", num_kv_heads)?);
+    let head_dim = head_dim.map_or(Ok(DEFAULT_HEAD_DIM), |value| count("head_dim", value))?;
+    let (policy, profile) = (parsed("policy", policy, DEFAULT_POLICY, py)?, device_profile(profile, py)?);
+    // The scratch is f32 whatever K and V are, so any storage gives the same layout.
+    let layout = Geometry::new(num_q_heads, num_kv_heads, head_dim, Storage::F32)
+        .and_then(|geometry| ScratchLayout::new(&geometry, kv_capacity, policy, &profile))
+        .map_err(|error| plan_error(py, &error))?;
+    Ok(PyScratchLayout {
+        max_splits: layout.max_splits,
+        part_m_offset: layout.part_m_offset,
+        part_m_bytes: layout.part_m_bytes,
+        part_s_offset: layout.part_s_offset,
+        part_s_bytes: layout.part_s_bytes,
+        part_acc_offset: layout.part_acc_offset,
+        part_acc_bytes: layout.part_acc_bytes,
+        total_bytes: layout.total_bytes,
+    })
+}
+
+#[pyfunction]
+pub fn profiles() -> Vec<PyDeviceProfile> {
+    splitk_plan::profile::PROFILES.iter().copied().map(PyDeviceProfile::from).collect()
+}
+
+#[pyfunction]
+pub fn policies() -> Vec<String> {
+    Policy::spellings().collect()
+}
+
+#[pyfunction]
+pub fn tile_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    splitk_plan::tile::TILE_TABLE
+        .iter()
+        .map(|row| {
+            let dict = PyDict::new(py);
+            dict.set_item("arch", row.arch)?;
+            dict.set_item("head_dim", row.head_dim)?;
+            dict.set_item("storage", row.storage.word())?;
+            dict.set_item("group_size", row.group_size)?;
+            dict.set_item("kv_len", row.kv_len)?;
+            dict.set_item("tile", PyTile::from(row.tile()))?;
+            Ok(dict)
+        })
+        .collect()
+}
+
+fn as_tuples((grid, block): ([u32; 3], [u32; 3])) -> (Dim3, Dim3) {
+    (grid.into(), block.into())
+}
+
+/// A number of a call. 0 is let through: the planner says what it allows of each.
+fn count(field: &'static str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    integer(field, value, 0, u32::MAX).map_err(|error| match error {
+        BadArgument::Value { field, value: text, allowed } => {
+            plan_error(value.py(), &PlanError::new(field, text, allowed))
+        }
+        other @ BadArgument::Type { .. } => other.into(),
+    })
+}
+
+/// A word of one of the planner's registries, or the default's.
+fn parsed<T: FromStr<Err = PlanError>>(
+    field: &'static str,
+    value: Option<&Bound<'_, PyAny>>,
+    default: &'static str,
+    py: Python<'_>,
+) -> PyResult<T> {
+    let given = value.map(|value| word(field, value)).transpose()?;
+    given.as_deref().unwrap_or(default).parse().map_err(|error| plan_error(py, &error))
+}
+
+/// A profile, by name or as [`profiles`] gives it.
+fn device_profile(value: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<DeviceProfile> {
+    let Some(value) = value else { return parsed("profile", None, DEFAULT_PROFILE, py) };
+    if let Ok(profile) = value.cast::<PyDeviceProfile>() {
+        return profile.get().name.parse().map_err(|error| plan_error(py, &error));
+    }
+    if value.is_instance_of::<PyString>() {
+        return parsed("profile", Some(value), DEFAULT_PROFILE, py);
+    }
+    Err(wrong_type("profile", value, "a str or a DeviceProfile").into())
+}
