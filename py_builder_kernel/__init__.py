@@ -1,0 +1,1 @@
+"""PTX built from Python: split-K decode attention."""

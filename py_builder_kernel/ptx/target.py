@@ -1,0 +1,52 @@
+"""The architectures that kernels are built for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from py_builder_kernel.ptx.errors import PtxBuildError
+
+PtxVersion = tuple[int, int]
+
+# Driver 580 (CUDA 13.0) reads PTX up to this version; a newer header would need a newer driver for nothing.
+NEWEST_PTX: Final[PtxVersion] = (9, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An architecture `sm_NN` and the first PTX version that knows it."""
+
+    name: str
+    sm: int
+    ptx: PtxVersion
+
+
+TARGETS: Final[dict[str, Target]] = {
+    target.name: target
+    for target in (
+        Target("sm_80", 80, (7, 0)),
+        Target("sm_89", 89, (7, 8)),
+        Target("sm_90", 90, (7, 8)),
+        Target("sm_120", 120, (8, 7)),
+        Target("sm_121", 121, (8, 8)),
+    )
+}
+
+
+def target_named(name: str) -> Target:
+    """The target called `name`; raises PtxBuildError for one that is not in TARGETS."""
+    if name not in TARGETS:
+        raise PtxBuildError(f"target = {name!r}, allowed: {', '.join(TARGETS)}")
+    return TARGETS[name]
+
+
+def parse_version(text: str) -> PtxVersion:
+    """`"7.4"` as (7, 4)."""
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def version_text(version: PtxVersion) -> str:
+    """(7, 4) as `"7.4"`."""
+    return f"{version[0]}.{version[1]}"
