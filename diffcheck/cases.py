@@ -1,0 +1,178 @@
+"""What a case is, and the registry of all of them.
+
+A case says everything that decides its inputs and what is expected of the outputs: shape, storage, split policy, layout
+in memory, generator, seed. The cases themselves are listed in `diffcheck.suites`; adding one touches that file only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args
+
+from diffcheck.errors import BadInputError, choose
+
+Storage = Literal["f32", "f16"]
+Expect = Literal["bound", "exact"]
+
+STORAGES: tuple[Storage, ...] = get_args(Storage)
+STORAGE_BYTES: dict[Storage, int] = {"f32": 4, "f16": 2}
+SUITES: tuple[str, ...] = ("quick", "matrix", "rungs")
+F32_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One decode call: q `[num_q_heads, head_dim]` f32 against K and V `[kv_len, num_kv_heads, head_dim]`.
+
+    `storage` is the dtype of K and V. `policy` is the split policy, spelled as in the contract ("one-wave", "fixed:3",
+    "chunk:7"). `layout` names how the arrays lie in memory (see `diffcheck.layouts`). `expect` is "exact" where the
+    generator knows every word of the result, and "bound" where the oracle and a derived bound decide.
+    """
+
+    name: str
+    num_q_heads: int
+    num_kv_heads: int
+    kv_len: int
+    storage: Storage
+    generator: str
+    expect: Expect
+    head_dim: int = 256
+    policy: str = "one-wave"
+    layout: str = "dense"
+    seed: int = 0
+    suites: tuple[str, ...] = ("matrix",)
+
+    @property
+    def group_size(self) -> int:
+        """Query heads per KV head."""
+        return self.num_q_heads // self.num_kv_heads
+
+    @property
+    def family(self) -> str:
+        """The name without the storage: the cases of one family draw the same values, so only storage differs."""
+        return self.name.replace(f"-{self.storage}", "", 1)
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of K and V that a call reads once: the traffic that decode attention cannot avoid."""
+        return 2 * self.kv_len * self.num_kv_heads * self.head_dim * STORAGE_BYTES[self.storage]
+
+    @property
+    def q_bytes(self) -> int:
+        """Bytes of the query."""
+        return self.num_q_heads * self.head_dim * F32_BYTES
+
+    @property
+    def out_bytes(self) -> int:
+        """Bytes of the output."""
+        return self.num_q_heads * self.head_dim * F32_BYTES
+
+    def scratch_bytes(self, n_splits: int) -> int:
+        """Bytes of `part_m`, `part_s` and `part_acc` for `n_splits` splits."""
+        return self.num_q_heads * n_splits * (2 + self.head_dim) * F32_BYTES
+
+    def bytes_moved(self, n_splits: int) -> int:
+        """Bytes that partial and reduce move when each is read once: K, V, q, out, and scratch written and read."""
+        return self.kv_bytes + self.q_bytes + self.out_bytes + 2 * self.scratch_bytes(n_splits)
+
+    def to_json(self) -> dict[str, object]:
+        """Every field and the bytes that do not depend on the plan, as JSON types."""
+        return {
+            "name": self.name,
+            "num_q_heads": self.num_q_heads,
+            "num_kv_heads": self.num_kv_heads,
+            "head_dim": self.head_dim,
+            "kv_len": self.kv_len,
+            "storage": self.storage,
+            "policy": self.policy,
+            "layout": self.layout,
+            "generator": self.generator,
+            "seed": self.seed,
+            "expect": self.expect,
+            "suites": list(self.suites),
+            "kv_bytes": self.kv_bytes,
+            "q_bytes": self.q_bytes,
+            "out_bytes": self.out_bytes,
+        }
+
+
+def collect(cases: Iterable[Case]) -> dict[str, Case]:
+    """Index `cases` by name and check each one.
+
+    Raises `BadInputError` for two cases of one name and for a field that no generator, layout, storage or suite has.
+    """
+    found: dict[str, Case] = {}
+    for case in cases:
+        if case.name in found:
+            raise BadInputError("case", case.name, "a name that no other case has")
+        _check(case)
+        found[case.name] = case
+    return found
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Every registered case, in the order of `diffcheck.suites`."""
+    return tuple(_registry().values())
+
+
+def get_case(name: str) -> Case:
+    """The case called `name`; raises `BadInputError` that offers the nearest names."""
+    registry = _registry()
+    if name in registry:
+        return registry[name]
+    near = difflib.get_close_matches(name, registry, n=3)
+    allowed = f"a name that `diffcheck list cases` prints{', such as ' + ' or '.join(near) if near else ''}"
+    raise BadInputError("case", name, allowed)
+
+
+def select(suite: str | None = None, names: Sequence[str] = ()) -> tuple[Case, ...]:
+    """The cases of `suite` (None: of any), or only those in `names` where names are given, in registry order.
+
+    Raises `BadInputError` for an unknown suite or name, and for a choice that leaves no case: a run over nothing must
+    not look like a run in which all held.
+    """
+    wanted = {get_case(name).name for name in names}
+    if suite is not None:
+        choose("suite", suite, SUITES)
+    chosen = tuple(
+        case for case in all_cases() if (suite is None or suite in case.suites) and (not names or case.name in wanted)
+    )
+    if not chosen:
+        raise BadInputError("case", ", ".join(names) or "none", f"a case of the suite {suite}")
+    return chosen
+
+
+@cache
+def _registry() -> dict[str, Case]:
+    # Imported late: the list of cases is written in terms of `Case`.
+    from diffcheck.suites import list_cases
+
+    return collect(list_cases())
+
+
+def _check(case: Case) -> None:
+    from diffcheck.generators import generator_info
+    from diffcheck.layouts import OVERLAPPING_LAYOUTS, layouts
+
+    choose("storage", case.storage, STORAGES)
+    choose("layout", case.layout, layouts())
+    info = generator_info(case.generator)
+    if case.expect != info.expect:
+        raise BadInputError("expect", case.expect, f"{info.expect} for the generator {info.name}")
+    if not case.suites:
+        raise BadInputError("suites", "()", ", ".join(SUITES))
+    for suite in case.suites:
+        choose("suite", suite, SUITES)
+    for field in ("num_q_heads", "num_kv_heads", "head_dim", "kv_len"):
+        value: int = getattr(case, field)
+        if value < 1:
+            raise BadInputError(field, value, "a whole number >= 1")
+    if case.num_q_heads % case.num_kv_heads:
+        raise BadInputError("num_q_heads", case.num_q_heads, f"a multiple of num_kv_heads ({case.num_kv_heads})")
+    if case.expect == "exact" and case.layout in OVERLAPPING_LAYOUTS:
+        raise BadInputError("layout", case.layout, "one without strides of 0, as an exact generator writes every row")
+    if case.seed < 0:
+        raise BadInputError("seed", case.seed, "a whole number >= 0")

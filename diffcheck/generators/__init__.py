@@ -1,0 +1,52 @@
+"""Inputs of a case, by name of its generator. The same case and plan give the same words, always."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from diffcheck.cases import Case
+from diffcheck.errors import choose
+
+# Each of these fills the registry as it is imported.
+from diffcheck.generators import counting, denormal, needles, normal, rising, special  # noqa: F401
+from diffcheck.generators.base import GeneratorInfo, Inputs, Request, registered, stream_rng
+from diffcheck.layouts import allocate_inputs
+from diffcheck.planning import PlanLike
+
+__all__ = ["GeneratorInfo", "Inputs", "generate", "generator_info", "generators", "stream_rng", "widened"]
+
+
+def generators() -> tuple[str, ...]:
+    """The names of all generators."""
+    return tuple(registered())
+
+
+def generator_info(name: str) -> GeneratorInfo:
+    """The generator called `name`; raises `BadInputError` that lists them all."""
+    return registered()[choose("generator", name, generators())]
+
+
+def generate(case: Case, plan: PlanLike) -> Inputs:
+    """Make the inputs of `case`. Only generators that place keys at split and warp edges look at `plan`."""
+    placed = allocate_inputs(case)
+    request = Request(case, plan, placed.q.view, placed.k.view, placed.v.view)
+    exact = generator_info(case.generator).fill(request)
+    if exact is not None:
+        exact.flags.writeable = False
+    return Inputs(case, case.storage, placed.q, placed.k, placed.v, exact)
+
+
+def widened(inputs: Inputs) -> Inputs:
+    """The same values with K and V in f32, in the same layout; f32 inputs are returned as they are.
+
+    An f32 kernel on widened inputs differs from an f16 kernel on the originals by the order of operations only: the
+    rounding that storing in f16 cost is in both.
+    """
+    if inputs.storage == "f32":
+        return inputs
+    placed = allocate_inputs(inputs.case, "f32")
+    for to, source in ((placed.q, inputs.q), (placed.k, inputs.k), (placed.v, inputs.v)):
+        np.copyto(to.view, source.view)
+    return replace(inputs, storage="f32", q=placed.q, k=placed.k, v=placed.v)
