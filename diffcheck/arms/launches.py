@@ -7,10 +7,6 @@ from diffcheck.buffers import Outputs
 from diffcheck.executors.program import Address, Arg, Program, Step, Word
 from diffcheck.generators import Inputs
 
-REDUCE_TILE = 32  # dimensions of the output that one block of the reduce kernel makes
-REDUCE_THREADS = 256
-NAIVE_THREADS = 256
-
 
 def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
     """Return the program of a split-K decode: partial, then reduce.
@@ -21,8 +17,8 @@ def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_share
     parts: tuple[Arg, ...] = (Address(outputs.part_m), Address(outputs.part_s), Address(outputs.part_acc))
     partial = Step(
         entry=plan.partial_entry,
-        grid=(plan.num_kv_heads, plan.n_splits, 1),
-        block=(32 * plan.tile.warps, 1, 1),
+        grid=plan.partial_launch[0],
+        block=plan.partial_launch[1],
         dynamic_shared=partial_shared,
         args=(
             *_addresses(inputs),
@@ -33,8 +29,8 @@ def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_share
     )
     reduce = Step(
         entry=plan.reduce_entry,
-        grid=(plan.num_q_heads, plan.head_dim // REDUCE_TILE, 1),
-        block=(REDUCE_THREADS, 1, 1),
+        grid=plan.reduce_launch[0],
+        block=plan.reduce_launch[1],
         dynamic_shared=reduce_shared,
         args=(*parts, Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
     )
@@ -46,13 +42,13 @@ def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared
     plan, outputs = problem.plan, problem.outputs
     step = Step(
         entry=entry,
-        grid=(plan.num_q_heads, 1, 1),
-        block=(NAIVE_THREADS, 1, 1),
+        grid=plan.naive_launch[0],
+        block=plan.naive_launch[1],
         dynamic_shared=shared,
         args=(
             *_addresses(inputs),
             Address(outputs.out),
-            *(_u32(plan.kv_len), _u32(plan.num_q_heads // plan.num_kv_heads)),
+            *(_u32(plan.kv_len), _u32(plan.group_size)),
             *_input_strides(inputs),
             _out_stride(outputs),
         ),

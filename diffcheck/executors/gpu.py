@@ -68,6 +68,21 @@ class GpuExecutor:
         """Return the device's architecture as a number, 90 for sm_90."""
         return int(self._device().compute_capability)
 
+    def device_facts(self) -> dict[str, str | int]:
+        """Return what a receipt says of the device: name, architecture, SMs, driver, CUDA runtime and CuPy versions."""
+        import cupy
+
+        runtime = cupy.cuda.runtime
+        properties = runtime.getDeviceProperties(self._device().id)
+        return {
+            "device": bytes(properties["name"]).decode(),
+            "arch": f"sm_{self.capability()}",
+            "sms": int(properties["multiProcessorCount"]),
+            "driver_version": _cuda_version(runtime.driverGetVersion()),
+            "runtime_version": _cuda_version(runtime.runtimeGetVersion()),
+            "cupy_version": str(cupy.__version__),
+        }
+
     def _device(self) -> Any:
         import cupy
 
@@ -122,6 +137,10 @@ def arguments(step: Step, bases: dict[str, int]) -> tuple[np.generic, ...]:
         else:
             values.append(np.uint32(arg.value) if arg.type == "u32" else np.uint64(arg.value))
     return tuple(values)
+
+
+def _cuda_version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def _line(error: BaseException) -> str:

@@ -78,7 +78,7 @@ class MachineExecutor:
             if isinstance(arg, Address):
                 region = regions[arg.array.buffer.name]
                 # The machine's memory starts at the live part, not at the guard words before it.
-                offset = (arg.array.start - region.first) * region.buffer.raw.itemsize
+                offset = arg.array.byte_offset - region.first * region.buffer.raw.itemsize
                 args.append(bases[region.buffer.name] + offset)
             else:
                 args.append(arg.value)

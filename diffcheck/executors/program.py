@@ -98,7 +98,7 @@ class Program:
         for name, placed in arrays.items():
             role: Literal["input", "output", "scratch"]
             role = "input" if name in inputs else "output" if name == result else "scratch"
-            first = min(array.start for array in placed)
+            first = min(first_of(array) for array in placed)
             regions.append(Region(placed[0].buffer, role, first, max(end_of(array) for array in placed)))
         return tuple(regions)
 
@@ -118,6 +118,11 @@ class Outcome:
     instructions: int | None = None
 
 
+def first_of(array: Placed) -> int:
+    """Return the index in its buffer's words of an array's first element."""
+    return array.byte_offset // array.buffer.raw.itemsize
+
+
 def end_of(array: Placed) -> int:
-    """Return the element of the buffer just past an array's last one."""
-    return array.start + sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)) + 1
+    """Return the index in its buffer's words just past an array's last element."""
+    return first_of(array) + array.placement.end - array.placement.start

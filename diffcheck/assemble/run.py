@@ -1,0 +1,106 @@
+"""Assemble kernels side by side and say which of them hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from diffcheck import digest
+from diffcheck.arms import DeviceArm, Kernel
+from diffcheck.assemble.model import Assembled, AssembledKernel
+from diffcheck.assemble.ptxas import AssembleError, Resources, assemble, ptxas_version
+from diffcheck.errors import BadInputError
+
+# The register file of an SM, the most registers a thread can name, and the unit in which a warp takes registers
+# (256 a warp, so 8 a thread): the same on every target here.
+SM_REGISTERS = 65536
+MAX_REGISTERS = 255
+REGISTER_UNIT = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kernel to assemble for one target."""
+
+    arm: DeviceArm
+    entry: str
+    target: str
+
+
+def register_limit(threads: int, blocks_per_sm: int) -> int:
+    """Return the most registers a thread may use so that `blocks_per_sm` blocks of `threads` threads fit an SM."""
+    share = SM_REGISTERS // (threads * blocks_per_sm)
+    return min(MAX_REGISTERS, share // REGISTER_UNIT * REGISTER_UNIT)
+
+
+def list_jobs(arms: Iterable[DeviceArm], targets: Sequence[str], entries: Sequence[str] = ()) -> list[Job]:
+    """Return a job for every kernel of the arms on every target; `entries` keeps only those names.
+
+    Raises `BadInputError` for an entry that no arm has.
+    """
+    jobs = [Job(arm, entry, target) for arm in arms for target in targets for entry in arm.entries(target)]
+    known = list(dict.fromkeys(job.entry for job in jobs))
+    for entry in entries:
+        if entry not in known:
+            raise BadInputError("entry", entry, ", ".join(known))
+    return [job for job in jobs if not entries or job.entry in entries]
+
+
+def assemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> Assembled:
+    """Assemble every job, as many at a time as there are cores, and return the results in the order of the jobs.
+
+    `advance` is called with a kernel's name as each one is done. Raises `MissingRequirementError` without ptxas.
+    """
+    version = ptxas_version()
+    found: dict[int, AssembledKernel] = {}
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        # The text is built in this thread: it is Python, and the workers only wait for ptxas.
+        futures = {pool.submit(_assemble_one, job, job.arm.kernel(job.entry, job.target)): i for i, job in enumerate(jobs)}
+        try:
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                advance(jobs[futures[future]].entry)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    kernels = tuple(found[i] for i in range(len(jobs)))
+    status = "fails" if any(kernel.problems for kernel in kernels) else "holds"
+    return Assembled.model_validate({"ptxas_version": version, "status": status, "kernels": kernels})
+
+
+def _assemble_one(job: Job, kernel: Kernel) -> AssembledKernel:
+    limit = register_limit(kernel.threads, kernel.blocks_per_sm)
+    try:
+        used = assemble(kernel.ptx, kernel.entry, job.target)
+        problems = _problems(used, limit)
+    except AssembleError as error:
+        used = Resources(registers=0, static_shared=0, stack=0, spill_stores=0, spill_loads=0)
+        problems = [str(error)]
+    return AssembledKernel(
+        arm=job.arm.name,
+        entry=job.entry,
+        target=job.target,
+        ptx_sha256=digest.of_text(kernel.ptx),
+        threads=kernel.threads,
+        registers=used.registers,
+        register_limit=limit,
+        static_shared=used.static_shared,
+        dynamic_shared=kernel.dynamic_shared,
+        stack=used.stack,
+        spill_stores=used.spill_stores,
+        spill_loads=used.spill_loads,
+        problems=tuple(problems),
+    )
+
+
+def _problems(used: Resources, limit: int) -> list[str]:
+    problems: list[str] = []
+    if used.stack:
+        problems.append(f"stack of {used.stack} bytes, must be 0")
+    if used.spill_stores or used.spill_loads:
+        problems.append(f"spills {used.spill_stores} bytes out and {used.spill_loads} in, must be 0")
+    if used.registers > limit:
+        problems.append(f"{used.registers} registers a thread, at most {limit} leave room for the blocks an SM")
+    return problems

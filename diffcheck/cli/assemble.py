@@ -1,0 +1,81 @@
+"""`diffcheck assemble`: every kernel through ptxas."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from diffcheck import terminal
+from diffcheck.arms import select_arms
+from diffcheck.assemble.model import Assembled, AssembledKernel
+from diffcheck.assemble.ptxas import find_ptxas
+from diffcheck.assemble.run import assemble_all, list_jobs
+from diffcheck.cli.options import Arms, JsonFile, check_files, choose_target, write_file
+
+_COLUMNS = ("arm", "kernel", "target", "threads", "registers", "limit", "shared", "dynamic", "stack", "spills", "")
+
+
+def assemble_command(
+    arm: Arms = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", metavar="sm_XX", help="An architecture; may be repeated.")
+    ] = None,
+    entry: Annotated[
+        list[str] | None, typer.Option("--entry", metavar="NAME", help="A kernel; may be repeated. Default: all.")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """Assemble every kernel for every target and show registers, shared memory, stack and spills.
+
+    Does not hold when a kernel has a stack, spills, or more registers than leave its blocks room on an SM.
+    """
+    check_files(json)
+    find_ptxas()
+    assembled = run_assemble(arm or [], target or [], entry or [])
+    show(assembled)
+    write_file(json, assembled)
+    raise typer.Exit(0 if assembled.status == "holds" else 1)
+
+
+def run_assemble(arms: list[str], targets: list[str], entries: list[str]) -> Assembled:
+    """Assemble what was asked for, with a progress bar; empty lists mean all."""
+    from py_builder_kernel import TARGETS
+
+    chosen = [choose_target(target) for target in targets] or list(TARGETS)
+    jobs = list_jobs(select_arms(arms), chosen, entries)
+    with terminal.progress(len(jobs), "assemble") as advance:
+        return assemble_all(jobs, advance)
+
+
+def show(assembled: Assembled) -> None:
+    """Print the table and, below it, what is wrong."""
+    out = terminal.console()
+    title = f"assembled by ptxas {assembled.ptxas_version}"
+    rows = [_row(kernel) for kernel in assembled.kernels]
+    out.print(terminal.table(title, _COLUMNS, rows, _COLUMNS[3:10]))
+    for kernel in assembled.kernels:
+        for problem in kernel.problems:
+            out.print(f"{kernel.arm} {kernel.entry} {kernel.target}: {problem}", style="red", markup=False)
+    out.print(f"{len(assembled.kernels)} kernels: ", terminal.status_text(assembled.status == "holds"), end="\n", sep="")
+
+
+def _row(kernel: AssembledKernel) -> tuple[object, ...]:
+    return (
+        kernel.arm,
+        kernel.entry,
+        kernel.target,
+        kernel.threads,
+        kernel.registers,
+        kernel.register_limit,
+        kernel.static_shared,
+        kernel.dynamic_shared,
+        kernel.stack,
+        kernel.spill_stores + kernel.spill_loads,
+        terminal.status_text(not kernel.problems),
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("assemble")(assemble_command)

@@ -1,0 +1,92 @@
+"""`diffcheck list`: what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+
+from diffcheck import terminal
+from diffcheck.arms import ARMS
+from diffcheck.cases import SUITES, all_cases, select
+from diffcheck.cli.options import JsonFile, check_files, write_file
+from diffcheck.errors import choose
+from diffcheck.selftest.registry import all_mutants
+
+
+class Listing(BaseModel):
+    """What was listed, as JSON."""
+
+    kind: str
+    items: list[dict[str, Any]]
+
+
+def _cases() -> list[dict[str, Any]]:
+    return [case.to_json() for case in all_cases()]
+
+
+def _arms() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": arm.name,
+            "role": arm.role,
+            "title": arm.title,
+            "available": bool(arm.available()),
+            "reason": arm.available().reason,
+        }
+        for arm in ARMS.values()
+    ]
+
+
+def _suites() -> list[dict[str, Any]]:
+    found = [(suite, select(suite)) for suite in SUITES]
+    return [
+        {
+            "name": suite,
+            "cases": len(cases),
+            "smallest_kv_len": min(case.kv_len for case in cases),
+            "largest_kv_len": max(case.kv_len for case in cases),
+            "kv_bytes": sum(case.kv_bytes for case in cases),
+        }
+        for suite, cases in found
+    ]
+
+
+def _mutants() -> list[dict[str, Any]]:
+    return [
+        {"name": mutant.name, "where": mutant.where, "meant_for": mutant.meant_for, "what": mutant.what}
+        for mutant in all_mutants()
+    ]
+
+
+# The columns of a table; JSON has all fields.
+_COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
+    "cases": (
+        _cases,
+        ("name", "num_q_heads", "num_kv_heads", "kv_len", "storage", "policy", "layout", "generator", "expect"),
+    ),
+    "arms": (_arms, ("name", "role", "title", "available", "reason")),
+    "suites": (_suites, ("name", "cases", "smallest_kv_len", "largest_kv_len", "kv_bytes")),
+    "mutants": (_mutants, ("name", "where", "meant_for", "what")),
+}
+
+
+def list_command(
+    what: Annotated[str, typer.Argument(metavar="cases|arms|suites|mutants", help="What to list.")],
+    json: JsonFile = None,
+) -> None:
+    """List the cases, arms, suites or mutants."""
+    check_files(json)
+    items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
+    rows = items()
+    numeric = [column for column in columns if rows and isinstance(rows[0][column], int)]
+    cells = [[row[column] for column in columns] for row in rows]
+    terminal.console().print(terminal.table(f"{len(rows)} {what}", columns, cells, numeric))
+    write_file(json, Listing(kind=what, items=rows))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("list")(list_command)

@@ -1,0 +1,87 @@
+"""`diffcheck`: exit code 0 says that it holds, 1 that it does not, 2 that the input or the machine is not fit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from diffcheck.cli import assemble, listing, parity, ptx, receipt, selftest, timing
+from diffcheck.errors import DiffcheckError
+from diffcheck.terminal import print_error
+from diffcheck.version import CONTRACT, tool_version
+
+HOLDS, DOES_NOT_HOLD, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    help="Compare implementations of split-K decode attention with each other, to the bit, with or without a GPU.",
+    epilog="Exit code: 0 holds, 1 does not hold, 2 bad input or a missing requirement.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"diffcheck {tool_version()} (contract {CONTRACT})")
+        raise typer.Exit(HOLDS)
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Compare implementations of split-K decode attention with each other, to the bit, with or without a GPU."""
+
+
+listing.register(app)
+parity.register(app)
+selftest.register(app)
+assemble.register(app)
+ptx.register(app)
+timing.register(app)
+receipt.register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. Errors that a user can act on become one line on standard error."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(list(arguments), prog_name="diffcheck", standalone_mode=False)
+    except DiffcheckError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print_error("interrupted; no file was written")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (such as `head`) has gone; nothing more can be said, and the interpreter must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DOES_NOT_HOLD
+    except Exception as error:
+        # The parser's own complaints; its exception classes moved between versions of typer.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        text = str(describe())
+        if text:
+            print_error(text)
+        return BAD_INPUT
+    return code if isinstance(code, int) else HOLDS
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    code = run(sys.argv[1:])
+    if code == INTERRUPTED:
+        # Worker threads may be deep in a launch that only ends by itself: do not wait for them.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

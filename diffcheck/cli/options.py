@@ -1,0 +1,79 @@
+"""Options that several commands have, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+from pydantic import BaseModel
+
+from diffcheck.cases import Case, all_cases, select
+from diffcheck.errors import BadInputError, choose
+from diffcheck.receipts.write import check_writable, write_json
+
+JsonFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON, whole or not at all.")
+]
+Arms: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; may be repeated. Default: all.")
+]
+Suite: TypeAlias = Annotated[
+    str | None, typer.Option("--suite", metavar="SUITE", help="quick, matrix or rungs. Default: quick.")
+]
+Cases: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--case", metavar="NAME", help="A case, or a pattern such as 'grid-*-f16'; may be repeated."),
+]
+Profile: TypeAlias = Annotated[
+    str | None, typer.Option("--profile", metavar="NAME", help="The device profile that plans are made from.")
+]
+Target: TypeAlias = Annotated[
+    str | None, typer.Option("--target", metavar="sm_XX", help="The architecture that PTX is built for.")
+]
+
+
+def choose_cases(suite: str | None, patterns: Sequence[str] | None, default: str = "quick") -> tuple[Case, ...]:
+    """Return the cases of a suite, of some names or patterns, or of both; those of suite `default` without either.
+
+    Raises `BadInputError` for an unknown suite and for a name or pattern that no case has.
+    """
+    if not patterns:
+        return select(suite or default)
+    names = [case.name for case in all_cases()]
+    chosen: list[str] = []
+    for pattern in patterns:
+        matched = [name for name in names if fnmatchcase(name, pattern)]
+        if not matched and any(sign in pattern for sign in "*?["):
+            raise BadInputError("case", pattern, "a pattern that matches a case that `diffcheck list cases` prints")
+        chosen += matched or [pattern]  # a plain name that does not exist is refused below, with near ones offered
+    return select(suite, list(dict.fromkeys(chosen)))
+
+
+def choose_target(target: str) -> str:
+    """Return a target that PTX can be built for. Raises `BadInputError` for another."""
+    from py_builder_kernel import TARGETS
+
+    return choose("target", target, TARGETS)
+
+
+def choose_profile(profile: str) -> str:
+    """Return the name of a device profile. Raises `BadInputError` for one that does not exist."""
+    from rust_kernel import plan
+
+    return choose("profile", profile, [known.name for known in plan.profiles()])
+
+
+def check_files(*files: Path | None) -> None:
+    """Refuse files that could not be written before any work is done. Raises `BadInputError`."""
+    for file in files:
+        if file is not None:
+            check_writable(file)
+
+
+def write_file(file: Path | None, model: BaseModel) -> None:
+    """Write a model where a file was asked for."""
+    if file is not None:
+        write_json(file, model)

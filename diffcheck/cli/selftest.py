@@ -1,0 +1,61 @@
+"""`diffcheck selftest`: every planted fault must be found."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from diffcheck import terminal
+from diffcheck.cli.options import JsonFile, check_files, write_file
+from diffcheck.selftest.model import SelfTest
+from diffcheck.selftest.registry import select_mutants
+from diffcheck.selftest.run import run_mutants
+
+_COLUMNS = ("mutant", "where", "what", "meant for", "caught by", "s", "")
+
+
+def selftest_command(
+    mutant: Annotated[
+        list[str] | None, typer.Option("--mutant", metavar="NAME", help="A mutant; may be repeated. Default: all.")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """Plant faults in PTX, twin, comparator and results, and see each one caught by the check that is meant to.
+
+    Does not hold when one survives. A mutant that can no longer be planted is an error.
+    """
+    check_files(json)
+    tested = run_with_progress(mutant or [])
+    out = terminal.console()
+    rows = [
+        (
+            result.name,
+            result.where,
+            result.what,
+            result.meant_for,
+            ", ".join(result.caught_by) or "nothing",
+            f"{result.seconds:.2f}",
+            terminal.status_text(result.caught, "caught", "SURVIVED"),
+        )
+        for result in tested.mutants
+    ]
+    out.print(terminal.table("self-test", _COLUMNS, rows, _COLUMNS[5:6]))
+    for result in tested.mutants:
+        if not result.caught:
+            out.print(f"{result.name}: {result.evidence}", style="red", markup=False, soft_wrap=True)
+    out.print(f"{len(tested.mutants)} mutants: ", terminal.status_text(tested.status == "holds"), sep="")
+    write_file(json, tested)
+    raise typer.Exit(0 if tested.status == "holds" else 1)
+
+
+def run_with_progress(names: list[str] | None = None) -> SelfTest:
+    """Run the named mutants, or all, with a progress bar."""
+    mutants = select_mutants(names or [])
+    with terminal.progress(len(mutants), "self-test") as advance:
+        return run_mutants(mutants, advance)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("selftest")(selftest_command)

@@ -1,0 +1,1 @@
+"""Run cases on every arm and executor and judge what comes back."""

@@ -1,0 +1,144 @@
+"""Run one case on one executor and list what holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from diffcheck import digest
+from diffcheck.arms import DeviceArm
+from diffcheck.bounds import naive_bound, split_bound
+from diffcheck.buffers import unwritten
+from diffcheck.cases import Case
+from diffcheck.compare import bits_equal, within_bound
+from diffcheck.executors import ExecutionError, Executor
+from diffcheck.executors.program import Outcome, Program
+from diffcheck.judge import judge_naive, judge_split
+from diffcheck.parity.prepare import Prepared
+from diffcheck.receipts.cases import CaseFacts, ReferenceCase
+from diffcheck.receipts.metrics import Check
+
+
+@dataclass(frozen=True)
+class ArmRun:
+    """One arm's run of one case: `outcome` is None when it did not run to its end."""
+
+    arm: DeviceArm
+    ptx_sha256: str
+    outcome: Outcome | None
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """What is kept of an arm's run; `seconds` and `instructions` are None when it did not run to its end."""
+
+    name: str
+    ptx_sha256: str
+    seconds: float | None
+    instructions: int | None
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """What is kept of one case on one executor: no arrays but the oracle's result."""
+
+    case: Case
+    facts: CaseFacts
+    reference: ReferenceCase
+    oracle_out: npt.NDArray[np.float64]
+    arms: tuple[ArmRecord, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are checks and all of them hold."""
+        return bool(self.checks) and all(check.holds for check in self.checks)
+
+
+def run_case(prepared: Prepared, executor: Executor, target: str, arms: Sequence[DeviceArm]) -> CaseRun:
+    """Run every arm on an executor and compare: with the reference, with each other, with the oracle."""
+    runs = tuple(run_arm(prepared, executor, target, arm) for arm in arms)
+    results = {run.arm: run.outcome.out for run in runs if run.outcome is not None}
+    checks = [check for run in runs for check in run.checks]
+    checks += compare_arms(prepared, results)
+    return CaseRun(
+        case=prepared.case,
+        facts=prepared.facts,
+        reference=prepared.record,
+        oracle_out=prepared.oracle.out,
+        arms=tuple(_record(run) for run in runs),
+        checks=tuple(checks),
+    )
+
+
+def _record(run: ArmRun) -> ArmRecord:
+    if run.outcome is None:
+        return ArmRecord(run.arm.name, run.ptx_sha256, None, None)
+    return ArmRecord(run.arm.name, run.ptx_sha256, run.outcome.seconds, run.outcome.instructions)
+
+
+def run_arm(prepared: Prepared, executor: Executor, target: str, arm: DeviceArm) -> ArmRun:
+    """Run one arm and make the checks that need no other arm."""
+    program = arm.program(prepared.problem(f"{prepared.case.name}-{arm.name}"), target)
+    sha256 = digest.of_text(program.ptx)
+    try:
+        outcome = executor.run(program)
+    except ExecutionError as error:
+        check = Check(name="executes", a=arm.name, b="contract", holds=False, reason=str(error), compared=0)
+        return ArmRun(arm, sha256, None, (check,))
+    checks = (check_memory(arm.name, program, outcome), *judge_alone(prepared, arm, outcome.out))
+    return ArmRun(arm, sha256, outcome, checks)
+
+
+def judge_alone(prepared: Prepared, arm: DeviceArm, out: npt.NDArray[np.float32]) -> tuple[Check, ...]:
+    """Judge one arm's result by the oracle and, where it owes the reference's bits, by the reference."""
+    inputs, oracle = prepared.inputs, prepared.oracle
+    if arm.role == "bounded":
+        return (Check.of("naive", arm.name, "oracle", judge_naive(inputs, out, oracle)),)
+    return (
+        Check.of("bits", arm.name, prepared.expected_by, bits_equal(out, prepared.expected)),
+        Check.of("oracle", arm.name, "oracle", judge_split(inputs, prepared.plan, out, oracle)),
+    )
+
+
+def compare_arms(prepared: Prepared, results: Mapping[DeviceArm, npt.NDArray[np.float32]]) -> list[Check]:
+    """Compare the arms' results pairwise: by bits where both owe them, within the sum of the bounds otherwise."""
+    checks: list[Check] = []
+    exact = [arm for arm in results if arm.role == "bits"]
+    for a, b in combinations(exact, 2):
+        checks.append(Check.of("bits", a.name, b.name, bits_equal(results[a], results[b])))
+    if prepared.case.expect == "exact":
+        return checks  # both sides are already known word for word
+    bounded = [arm for arm in results if arm.role == "bounded"]
+    for a in exact:
+        for b in bounded:
+            checks.append(check_split_naive(prepared, a.name, results[a], b.name, results[b]))
+    return checks
+
+
+def check_split_naive(
+    prepared: Prepared, a: str, split: npt.NDArray[np.float32], b: str, naive: npt.NDArray[np.float32]
+) -> Check:
+    """Check that a split-K result and the naive one differ by no more than both may differ from the oracle."""
+    case, oracle = prepared.case, prepared.oracle
+    bound = split_bound(case, prepared.plan, oracle).absolute + naive_bound(case, oracle).absolute
+    return Check.of("split-naive", a, b, within_bound(split, naive.astype(np.float64), bound))
+
+
+def check_memory(arm: str, program: Program, outcome: Outcome) -> Check:
+    """Check that guards, gaps and inputs are as they were and that no output word was left unwritten."""
+    findings = [str(damage) for damage in program.inputs.damage(outcome.memory)]
+    for region in program.regions():
+        if region.role != "input":
+            findings += [str(damage) for damage in region.buffer.damage(outcome.memory[region.buffer.name])]
+    left = unwritten(outcome.out)
+    if left:
+        findings.append(f"{left} output words were never written")
+    words = sum(int(raw.size) for raw in outcome.memory.values())
+    reason = "; ".join(findings) or "guards, gaps and inputs unchanged, every output word written"
+    return Check(name="memory", a=arm, b="contract", holds=not findings, reason=reason, compared=words)

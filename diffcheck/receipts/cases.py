@@ -1,0 +1,108 @@
+"""What a run found, case by case. The tiers have models of their own and share no field."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256
+from diffcheck.receipts.metrics import Check
+
+
+class PlanFacts(Model):
+    """The plan that fixes the order of sums: bits are comparable only between results of one plan."""
+
+    key: Name
+    """Contract, profile, policy, chunk and tile in one word."""
+    profile: Name
+    policy: Name
+    chunk: Count
+    n_splits: Count
+    tile: Name
+
+
+class CaseFacts(Model):
+    """The case as declared, and its plan."""
+
+    name: Name
+    num_q_heads: Count
+    num_kv_heads: Count
+    head_dim: Count
+    kv_len: Count
+    storage: Literal["f32", "f16"]
+    layout: Name
+    generator: Name
+    seed: Count
+    expect: Literal["bound", "exact"]
+    bytes_moved: Count
+    """Bytes that partial and reduce move when each is read or written once."""
+    plan: PlanFacts
+
+
+class Judged(Model):
+    """Checks and the conclusion that follows from them."""
+
+    status: Literal["holds", "fails"]
+    checks: tuple[Check, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _status_follows_from_checks(self) -> Self:
+        expected = "holds" if all(check.holds for check in self.checks) else "fails"
+        if self.status != expected:
+            raise ValueError(f"status: {self.status} contradicts the checks, which say {expected}")
+        return self
+
+
+class ReferenceCase(Judged):
+    """The reference arm's own result, judged by the oracle. It belongs to no tier: it is what tiers compare with."""
+
+    case: CaseFacts
+    host_seconds: Real
+
+
+class InterpretedArm(Model):
+    """One arm's run in the PTX machine."""
+
+    name: Name
+    ptx_sha256: Sha256
+    interpreter_seconds: Real | None
+    """Null when it did not run to its end."""
+    warp_instructions: Count | None
+    """Null when it did not run to its end."""
+
+
+class InterpretedCase(Judged):
+    """One case in the PTX machine."""
+
+    case: CaseFacts
+    arms: tuple[InterpretedArm, ...] = Field(min_length=1)
+
+
+class MeasuredArm(Model):
+    """One arm's run on a device. The time is a parity run's, with the driver's assembler in it: no measurement."""
+
+    name: Name
+    ptx_sha256: Sha256
+    launch_seconds: Real | None
+    """Null when it did not run to its end."""
+
+
+class MeasuredCase(Judged):
+    """One case on a device."""
+
+    case: CaseFacts
+    arms: tuple[MeasuredArm, ...] = Field(min_length=1)
+
+
+class StorageError(Model):
+    """What rounding K and V to f16 costs: oracle of the rounded values against oracle of the values themselves."""
+
+    family: Name
+    """The two cases' name without the storage."""
+    kv_len: Count
+    max_rel: Real
+    """Largest difference over the largest output of its row, worst row."""
+    head: Count
+    """The query head of that row."""

@@ -1,0 +1,118 @@
+"""How far two results are apart, and what a check concluded from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from diffcheck.receipts.fields import Bits32, Count, Model, Name, Real
+
+if TYPE_CHECKING:
+    from diffcheck.compare import RowMetrics, Verdict
+    from diffcheck.compare import Word as ComparedWord
+
+CheckName = Literal["bits", "oracle", "naive", "split-naive", "memory", "executes"]
+
+
+class Word(Model):
+    """The worst word of a comparison."""
+
+    head: Count
+    """Query head."""
+    index: Count
+    """Index in the row: the output dimension."""
+    a_bits: Bits32
+    """Bit pattern of the result."""
+    b_bits: Bits32 | None
+    """Bit pattern of what it was compared with."""
+    a: str
+    """The result as a number."""
+    b: str
+    """What it was compared with, as a number."""
+
+    @classmethod
+    def of(cls, word: ComparedWord) -> Word:
+        """Copy a comparator's word."""
+        return cls(head=word.head, index=word.index, a_bits=word.a_bits, b_bits=word.b_bits, a=word.a, b=word.b)
+
+
+class Metrics(Model):
+    """The comparison of one row, or of all rows together."""
+
+    head: Count | None
+    """Query head of the row; null for all rows together."""
+    words: Count
+    """f32 words compared."""
+    equal: Count
+    """Words that are equal in the sense of the contract."""
+    bitwise_percent: Real
+    """100 equal / words."""
+    max_ulp: Count | None
+    """Largest distance in units in the last place; null when a NaN or infinity meets a number."""
+    mismatched: Count
+    """Words in which a NaN or infinity meets something else."""
+    max_abs: Real | None
+    """Largest absolute difference."""
+    max_rel: Real | None
+    """Largest absolute difference over the largest finite magnitude of its row."""
+    cosine: Real | None
+    """Cosine of the two rows."""
+    worst: Word | None
+    """The word that is furthest off; null when all are equal."""
+
+    @classmethod
+    def of(cls, row: RowMetrics) -> Metrics:
+        """Copy a comparator's metrics."""
+        return cls(
+            head=row.head,
+            words=row.words,
+            equal=row.equal,
+            bitwise_percent=row.bitwise_percent,
+            max_ulp=row.max_ulp,
+            mismatched=row.mismatched,
+            max_abs=row.max_abs,
+            max_rel=row.max_rel,
+            cosine=row.cosine,
+            worst=None if row.worst is None else Word.of(row.worst),
+        )
+
+
+class Check(Model):
+    """One thing that was looked at, and whether it holds."""
+
+    name: CheckName
+    """bits: equal bit for bit; oracle: within the derived bound of the f64 oracle, or exact where a case says so;
+    naive: the same for the naive kernel and its own bound; split-naive: within the sum of the two bounds of the naive
+    kernel; memory: guards and inputs unchanged, every output word written; executes: runs without a fault."""
+    a: Name
+    """The arm whose result is judged."""
+    b: Name
+    """What it is judged by: an arm, `oracle` or `contract`."""
+    holds: bool
+    """The conclusion."""
+    reason: str
+    """One line; of a failure it names the worst row with both bit patterns."""
+    compared: Count
+    """Words that were compared."""
+    ratio: Real | None = None
+    """Largest error over its bound, of a check that has a bound."""
+    whole: Metrics | None = None
+    """All rows together."""
+    worst_row: Metrics | None = None
+    """The worst row."""
+
+    @classmethod
+    def of(cls, name: CheckName, a: str, b: str, verdict: Verdict) -> Check:
+        """Copy a comparator's verdict."""
+        comparison = verdict.comparison
+        return cls(
+            name=name,
+            a=a,
+            b=b,
+            # A verdict over nothing is a failure whatever it says of itself.
+            holds=verdict.holds and verdict.compared > 0,
+            reason=verdict.reason,
+            compared=verdict.compared,
+            ratio=verdict.ratio,
+            whole=None if comparison is None else Metrics.of(comparison.whole),
+            worst_row=None if comparison is None else Metrics.of(comparison.worst),
+        )

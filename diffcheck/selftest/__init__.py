@@ -1,0 +1,1 @@
+"""Planted faults that the harness must find: a comparison that cannot fail proves nothing."""

@@ -1,0 +1,64 @@
+"""Tables on standard output, a progress bar on a terminal, errors on one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+# In a pipe there is no width to fit: wide enough that no table is folded.
+_PIPE_WIDTH = 240
+
+
+def console() -> Console:
+    """Return the console for results."""
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+
+
+def print_error(message: str) -> None:
+    """Print one line on standard error."""
+    print(f"diffcheck: {' '.join(message.split())}", file=sys.stderr)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numeric: Sequence[str] = ()) -> Table:
+    """Return a table of texts; the columns in `numeric` are set right."""
+    made = Table(title=title, box=box.SIMPLE, title_justify="left", pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numeric else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    return made
+
+
+def status_text(holds: bool, yes: str = "holds", no: str = "FAILS") -> Text:
+    """Return a conclusion in its colour."""
+    return Text(yes, style="green") if holds else Text(no, style="bold red")
+
+
+@contextmanager
+def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
+    """Show a progress bar on standard error while the block runs; nothing at all when that is no terminal.
+
+    Yields a function that counts one step as done and shows its text.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[step]}"),
+    )
+    shown = Console(stderr=True)
+    with Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task(title, total=total, step="")
+
+        def advance(step: str) -> None:
+            bar.update(task, advance=1, step=step)
+
+        yield advance
