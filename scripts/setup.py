@@ -15,8 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -136,7 +136,7 @@ def write_stamp(stamp: dict[str, object]) -> None:
     """Marks the run as finished; the file appears whole or not at all."""
     partial = STAMP.with_suffix(".partial")
     partial.write_text(json.dumps(stamp, indent=1) + "\n")
-    os.replace(partial, STAMP)
+    partial.replace(STAMP)
 
 
 def say(message: str) -> None:
@@ -219,7 +219,7 @@ def main() -> int:
     parser.add_argument("--force", action="store_true", help="install again, whatever the stamp says")
     options = parser.parse_args()
     try:
-        with open(__file__) as lock:  # two runs at once would trip over each other's .venv
+        with Path(__file__).open() as lock:  # two runs at once would trip over each other's .venv
             fcntl.flock(lock, fcntl.LOCK_EX)
             setup(set(options.extra), options.force)
     except SetupError as error:

@@ -1,0 +1,43 @@
+# `make demo` and `make test` work in a fresh clone: Python >= 3.10, a C linker and cargo are all they need.
+# PYTHON names the interpreter to make .venv with; everything after that runs from .venv.
+
+PYTHON ?= python3
+BIN := .venv/bin
+NATIVE_STUB := $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml rust_kernel._native
+RECEIPT := out/parity-matrix.json
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test demo test check format clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## install everything into .venv (nothing to do when up to date)
+	@$(PYTHON) scripts/setup.py
+
+setup-test:
+	@$(PYTHON) scripts/setup.py --extra test
+
+demo: setup ## compare the kernels: quick suite, then the device matrix, with a receipt (a GPU, where there is one, too)
+	$(BIN)/diffcheck parity --suite quick --executor auto
+	$(BIN)/diffcheck parity --suite matrix --executor auto --receipt $(RECEIPT)
+
+check: setup-test ## every linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(NATIVE_STUB)
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+test: check ## linters, then every Rust and Python test
+	cargo test --locked --workspace --quiet
+	$(BIN)/pytest
+
+format: setup-test ## write every file as the formatters do
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+	cargo fmt --all
+
+clean: ## remove what was built and installed
+	rm -rf .venv target out rust_kernel/_native*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
