@@ -82,4 +82,3 @@ def load_f32(f: Function, addresses: Iterable[Address], *, cache: str = "") -> l
         f.emit(f"ld.{address.space}{cache}.v4.f32", Vec(tuple(quad)), address)
         values += quad
     return values
-

@@ -57,5 +57,5 @@ class LaneMap:
     def quad_stride(self) -> int:
         """Dimensions from a lane's quad to its next. One number, as a lane has one vector or quads as vectors."""
         if self.chunks != 1 and self.vec != 4:
-            raise ValueError(f"head_dim = {self.head_dim} with {self.storage.name}: a lane's quads are not evenly spaced")
+            raise ValueError(f"head_dim = {self.head_dim}, storage = {self.storage.name}: quads not evenly spaced")
         return 4 if self.chunks == 1 else LANES * 4

@@ -24,7 +24,6 @@ from py_builder_kernel.kernels.idioms import (
     unpack_row,
     xor_tree,
 )
-from py_builder_kernel.kernels.lane_map import LANES
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import NaiveSpec
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, Vec, at_global, at_shared

@@ -7,7 +7,7 @@ for long-context inference", 2023), its order of operations fixed by the contrac
 - The rows of a warp step are loaded, 16 bytes a lane, before the first is used; the next step's K is requested as
   soon as this step's scores exist, its V as soon as this step's values are added, so that requests never run dry.
 - The scores of all rows and heads are summed by one transposed butterfly; a lane then owns one or two scores, with
-  their row slot's `l` and their head's `m`, and takes as many exponentials.
+  their row slot's sum `l` and their head's `m`, and takes as many exponentials.
 - Accumulators are rescaled in a branch that a warp takes only when some maximum moved.
 """
 
@@ -34,7 +34,7 @@ from py_builder_kernel.kernels.idioms import (
     unpack_row,
     xor_tree,
 )
-from py_builder_kernel.kernels.merge import WarpState, merge_warps
+from py_builder_kernel.kernels.merge import Merge, Place, WarpState
 from py_builder_kernel.kernels.rows import RowLoader, row_registers
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import PartialSpec
@@ -132,14 +132,14 @@ class _Partial:
         f, spec = self.f, self.spec
         f.phase("start")
         self.m = [constant(f, MINUS_MAX) for _ in range(self.own.slots)]
-        self.l = [constant(f, ZERO) for _ in range(self.own.slots)]
+        self.sums = [constant(f, ZERO) for _ in range(self.own.slots)]
         self.acc = [[constant(f, ZERO) for _ in range(self.lanes.elements)] for _ in range(spec.group)]
         self.row = f.new("mov.u32", 0)
         for bit, level in enumerate(self.own.row_levels):
             f.emit("add.u32", self.row, self.row, 1 << bit, guard=self.bits[level])
 
     def _loaders(self) -> tuple[RowLoader, RowLoader]:
-        f, params, spec = self.f, self.params, self.spec
+        f, params = self.f, self.params
         f.phase("addresses")
         return (
             self._loader("k", params.k, params.k_stride_row, params.k_stride_head),
@@ -153,7 +153,8 @@ class _Partial:
         pointer = advance_wide(f, pointer, self.first_row, row_bytes)
         pointer = advance(f, pointer, self.lane, self.lanes.vec * storage.size)
         step_bytes = f.new("mul.lo.u64", row_bytes, self.spec.warps * self.spec.rows)
-        return RowLoader(f, name, self.lanes, row_registers(f, self.lanes, self.spec.rows), pointer, row_bytes, step_bytes)
+        rows = row_registers(f, self.lanes, self.spec.rows)
+        return RowLoader(f, name, self.lanes, rows, pointer, row_bytes, step_bytes)
 
     def _load_q(self) -> None:
         """The group's query heads, as f32 in the lane map, for the whole kernel."""
@@ -219,16 +220,16 @@ class _Partial:
         # A maximum that stands multiplies by exactly 1, even at +inf, where the difference is NaN.
         factor = f.new("selp.f32", factor, ONE, f.new("setp.gt.f32", highest, m))
         f.emit("mov.f32", m, highest)
-        f.emit("mul.rn.f32", self.l[slot], self.l[slot], factor)
+        f.emit("mul.rn.f32", self.sums[slot], self.sums[slot], factor)
         return factor
 
     def _weights(self, scores: list[Reg]) -> list[Reg]:
         f = self.f
         f.phase("weights")
         weights = []
-        for score, m, l in zip(scores, self.m, self.l, strict=True):
+        for score, m, total in zip(scores, self.m, self.sums, strict=True):
             p = exponential(f, f.new("sub.rn.f32", score, m))
-            f.emit("add.rn.f32", l, l, p)
+            f.emit("add.rn.f32", total, total, p)
             weights.append(p)
         return weights
 
@@ -248,9 +249,15 @@ class _Partial:
         f, params = self.f, self.params
         f.phase("sum of the row slots")
         # Row slots R/2 … 1 apart: the highest row bit first, which is the last of the levels that rows use.
-        sums = [xor_tree(f, "add.rn.f32", l, reversed(self.own.row_levels)) for l in self.l]
+        levels = tuple(reversed(self.own.row_levels))
+        sums = [xor_tree(f, "add.rn.f32", total, levels) for total in self.sums]
+        place = Place(
+            part_m=global_pointer(f, params.part_m),
+            part_s=global_pointer(f, params.part_s),
+            part_acc=global_pointer(f, params.part_acc),
+            first_head=f.new("mul.lo.u32", self.kv_head, self.spec.group),
+            split=self.split,
+            n_splits=load_param(f, params.n_splits),
+        )
         state = WarpState(self.lane, self.warp, self.m, sums, self.acc)
-        part = [global_pointer(f, p) for p in (params.part_m, params.part_s, params.part_acc)]
-        first_head = f.new("mul.lo.u32", self.kv_head, self.spec.group)
-        n_splits = load_param(f, params.n_splits)
-        merge_warps(f, self.module.dynamic_shared(), self.spec, self.own, state, part, (first_head, self.split, n_splits))
+        Merge(f, self.module.dynamic_shared(), self.spec, state, place).emit(self.own)

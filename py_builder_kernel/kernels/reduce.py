@@ -17,7 +17,6 @@ from py_builder_kernel.kernels.idioms import (
     advance_wide,
     constant,
     global_pointer,
-    into,
     lane_and_warp,
     load_param,
     shuffle,
@@ -48,7 +47,8 @@ class Params:
     @staticmethod
     def declare(f: Function) -> Params:
         """Declare them all."""
-        return Params(**{name: f.param(name, U32 if name == "n_splits" else U64) for name in Params.__dataclass_fields__})
+        names = Params.__dataclass_fields__
+        return Params(**{name: f.param(name, U32 if name == "n_splits" else U64) for name in names})
 
 
 def emit_reduce(module: Module, spec: ReduceSpec) -> Function:

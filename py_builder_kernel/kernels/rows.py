@@ -16,7 +16,7 @@ def row_registers(f: Function, lanes: LaneMap, rows: int) -> list[list[Reg]]:
 
 @dataclass(frozen=True, slots=True)
 class RowLoader:
-    """Loads `rows` from `pointer`, which is this lane's place in the step's first row, and moves it to the next step."""
+    """Loads `rows` from `pointer`, this lane's place in the step's first row, and moves it to the next step."""
 
     f: Function
     name: str

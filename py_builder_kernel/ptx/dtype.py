@@ -68,7 +68,8 @@ def fits(register: DType, wanted: DType) -> bool:
         return register.bits in (16, 32) and register.kind != "f"
     if register.bits != wanted.bits:
         return False
-    return register.kind == wanted.kind or "b" in (register.kind, wanted.kind) or {register.kind, wanted.kind} == {"u", "s"}
+    kinds = {register.kind, wanted.kind}
+    return len(kinds) == 1 or "b" in kinds or kinds == {"u", "s"}
 
 
 def allowed_registers(wanted: DType) -> str:

@@ -53,7 +53,7 @@ class Function:
         if any(s.name == name for s in self.shared):
             raise PtxBuildError(f"shared variable {name!r} is declared twice in {self.name}")
         if size <= 0 or align not in (1, 2, 4, 8, 16):
-            raise PtxBuildError(f"shared variable {name!r}: size {size}, align {align}, allowed: size > 0, align 1 to 16")
+            raise PtxBuildError(f"shared {name!r}: size {size}, align {align}, allowed: size > 0, align 1, 2, 4, 8, 16")
         symbol = Symbol(name, "shared", align, size)
         self.shared.append(symbol)
         return symbol
@@ -140,16 +140,14 @@ class Function:
         return DTYPES[f"{dtype.kind}16"] if dtype.bits == 8 else dtype
 
     def _checked(self, forms: tuple[Bound, ...], operands: tuple[Operand, ...]) -> Bound:
-        closest: Mismatch | None = None
+        mismatches: list[Mismatch] = []
         for bound in forms:
-            try:
-                check_operands(bound, operands)
-            except Mismatch as mismatch:
-                if closest is None or mismatch.position > closest.position:
-                    closest = mismatch
-            else:
+            mismatch = check_operands(bound, operands)
+            if mismatch is None:
                 return bound
-        raise PtxBuildError(f"{forms[0].mnemonic}: {closest}")
+            mismatches.append(mismatch)
+        closest = max(mismatches, key=lambda m: m.position)
+        raise PtxBuildError(f"{forms[0].mnemonic}: {closest.message}")
 
     def _require(self, bound: Bound) -> None:
         ptx, sm = bound.requirements()

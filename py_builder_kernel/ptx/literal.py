@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -28,6 +29,6 @@ def f32_bits(value: float) -> F32Literal:
         packed = struct.pack("<f", value)
     except OverflowError:
         packed = b""
-    if not packed or (value == value and struct.unpack("<f", packed)[0] != value):
+    if not packed or not (math.isnan(value) or struct.unpack("<f", packed)[0] == value):
         raise PtxBuildError(f"{value!r} is not an f32: round it yourself, or give its bits with F32Literal")
     return F32Literal(struct.unpack("<I", packed)[0])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reg:
-    """A virtual register: numbered from 1 within its class (`%p`, `%rs`, `%r`, `%rd`, `%f`) in the order of creation."""
+    """A virtual register, numbered from 1 within its class (`%p`, `%rs`, `%r`, `%rd`, `%f`) as they are created."""
 
     dtype: DType
     index: int

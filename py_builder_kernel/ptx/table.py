@@ -77,7 +77,8 @@ def _form(entry: dict[str, Any]) -> Form:
     slots = tuple(Slot(s["name"], tuple(s["of"]), bool(s.get("optional", False))) for s in entry["slots"])
     need = tuple(Need(n["slot"], n["word"], parse_version(n["ptx"]), int(n["sm"])) for n in entry.get("need", ()))
     refused = entry["why"] if entry.get("strict") == "refuse" else None
-    return Form(entry["opcode"], slots, tuple(entry["operands"]), parse_version(entry["ptx"]), int(entry["sm"]), need, refused)
+    ptx, sm = parse_version(entry["ptx"]), int(entry["sm"])
+    return Form(entry["opcode"], slots, tuple(entry["operands"]), ptx, sm, need, refused)
 
 
 @lru_cache(maxsize=1)
