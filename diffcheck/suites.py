@@ -66,7 +66,7 @@ def _device_matrix() -> Iterator[Case]:
     lengths = tuple(dict.fromkeys(LENGTHS + RUNG_LENGTHS))
     for kv_len in lengths:
         for heads in GEOMETRIES:
-            suites = ("quick",) if kv_len < 4096 and heads == (8, 2) else ()
+            suites: tuple[str, ...] = ("quick",) if kv_len < 4096 and heads == (8, 2) else ()
             suites += MATRIX if kv_len in LENGTHS else ()
             suites += ("rungs",) if kv_len in RUNG_LENGTHS and heads in RUNG_GEOMETRIES else ()
             if suites:

@@ -17,4 +17,4 @@ def signs(index: int, head_dim: int) -> npt.NDArray[np.float32]:
     parity = np.zeros(head_dim, dtype=np.int64)
     for bit in range(PERIOD.bit_length() - 1):
         parity ^= (masked >> bit) & 1
-    return np.where(parity, np.float32(-1), np.float32(1)).astype(np.float32)
+    return (1 - 2 * parity).astype(np.float32)
