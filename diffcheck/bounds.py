@@ -1,7 +1,8 @@
 """How far an f32 result may lie from the oracle: derived in docs/bounds.md, which uses the names of this module.
 
-Two kinds. *Worst case*: no input at all may pass it, relative to Σ p |v| of the word. *Statistical*: for independent
-N(0,1) inputs only, relative to the row's largest output; there the worst case would say nothing, as the sum cancels.
+Two kinds. *Worst case*: no input at all may pass it; relative to Σ p |v| and Σ p |v - out| of each word. *Statistical*:
+for independent N(0,1) inputs only, relative to the row's largest output; there the worst case would say nothing, as the
+sum cancels.
 """
 
 from __future__ import annotations
@@ -32,8 +33,10 @@ EXP_ULPS = 0.8914
 """The error of the contract's exponential, from its sweep over every f32 in range."""
 CUT_OFF = 87.0
 RANDOM = 1e-6
-"""The bound for N(0,1) inputs, of the row's largest output, as long as `DEVIATIONS · rms` stays below it."""
-DEVIATIONS = 2.0
+"""The bound for N(0,1) inputs, of the row's largest output, up to `RANDOM_ROWS` rows summed in sequence by a warp."""
+RANDOM_ROWS = 704
+DEVIATIONS = 3.0
+"""The bound in root mean squares, past `RANDOM_ROWS`."""
 ROUNDING_RMS = 0.425
 """Root mean square of one rounding's relative error, in U: uniform in the last place, over log-uniform significands."""
 WEIGHT_RMS = 4.0
@@ -59,20 +62,16 @@ class Roundings:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """The largest |error| that is allowed, f64 `[num_q_heads, D]`, and how it came about.
-
-    `relative` and `scale` are a head's: `absolute` is `relative` times the row's largest output ("statistical"), or
-    times each word's Σ p |v| ("worst-case", where `scale` is the row's largest).
-    """
+    """The largest |error| that each word may have, f64 `[num_q_heads, D]`, and which derivation it comes from."""
 
     absolute: F64Array
     kind: Kind
-    relative: F64Array
-    scale: F64Array
 
-    def to_json(self) -> dict[str, object]:
-        """The kind and the largest relative bound of any head."""
-        return {"kind": self.kind, "relative": float(self.relative.max())}
+    def relative(self, reference: F64Array) -> F64Array:
+        """Each row's largest bound over its largest finite |reference|, `[num_q_heads]`; inf for a row of zeros."""
+        size = np.where(np.isfinite(reference), np.abs(reference), 0).max(axis=1)
+        largest = self.absolute.max(axis=1)
+        return np.asarray(np.divide(largest, size, out=np.full(size.shape, np.inf), where=size > 0))
 
 
 def split_roundings(plan: PlanLike) -> Roundings:
@@ -110,33 +109,37 @@ def naive_bound(case: Case, reference: OracleResult) -> Bound:
     return _bound(case, naive_roundings(reference.kv_len), reference)
 
 
-def score_constant(head_dim: int) -> int:
-    """`c` of the bound `c · U · max_j Σ|q k|/√D`: what the scores' rounding does to a ratio of weighted sums.
+def score_roundings(head_dim: int) -> int:
+    """`c` of the term `c · U · max_j Σ|q k|/√D`: how far the scores' roundings move the exponent of a weight.
 
     A score rounds once per element of its lane and once per tree level; where √D is no power of two, its own rounding
-    and the division's come on top. The subtractions of maxima round at most 2 max|score| in all. Twice, as a weight
-    stands in the numerator and in the denominator.
+    and the division's come on top. The subtractions of maxima round at most 2 max|score| in all.
     """
     root = isqrt(head_dim)
     exact_root = root * root == head_dim and root & (root - 1) == 0
-    return 2 * (head_dim // LANES + TREE_LEVELS + (0 if exact_root else 2) + 2)
+    return head_dim // LANES + TREE_LEVELS + (0 if exact_root else 2) + 2
 
 
-def worst_case_relative(roundings: Roundings, head_dim: int, score_abs: F64Array) -> F64Array:
-    """The relative bound of each head, `[num_q_heads]`, of any result whose weights and sums round so often."""
-    exponentials = 2 * roundings.factors * -log1p(-EXP_ULPS * 2 * U)
-    sums = (roundings.numerator + roundings.denominator) * -log1p(-U)
-    return np.expm1(score_constant(head_dim) * U * score_abs + exponentials + sums)
+def weight_exponent(roundings: Roundings, head_dim: int, score_abs: F64Array) -> F64Array:
+    """The most by which the logarithm of any weight is off, for each head: scores and exponentials."""
+    exponentials = roundings.factors * -log1p(-EXP_ULPS * 2 * U)
+    return np.asarray(score_roundings(head_dim) * U * score_abs + exponentials)
+
+
+def sum_exponent(roundings: Roundings) -> float:
+    """The most by which the logarithm of any term of a ratio of sums is off, by the roundings of the sums."""
+    return (roundings.numerator + roundings.denominator) * -log1p(-U)
 
 
 def statistical_relative(roundings: Roundings) -> float:
     """The bound for N(0,1) inputs, relative to the row's largest output."""
     n, merges = roundings.in_sequence, roundings.merges
+    if n <= RANDOM_ROWS:
+        return RANDOM
     # A sum of n random terms grows as √n, so its n roundings add up to n/√2 of a term's: √(n/2) of the sum itself. The
     # denominator's terms are all positive (n/√3 of the sum), but it is made of at least 8 independent sums.
     walk = n / 2 + n / (3 * NAIVE_WARPS) + merges / 2
-    rms = sqrt(WEIGHT_RMS**2 + ROUNDING_RMS**2 * walk) * U
-    return max(RANDOM, DEVIATIONS * rms)
+    return max(RANDOM, DEVIATIONS * sqrt(WEIGHT_RMS**2 + ROUNDING_RMS**2 * walk) * U)
 
 
 def _bound(case: Case, roundings: Roundings, reference: OracleResult) -> Bound:
@@ -149,20 +152,20 @@ def _bound(case: Case, roundings: Roundings, reference: OracleResult) -> Bound:
 
 def _statistical(roundings: Roundings, reference: OracleResult) -> Bound:
     scale = np.abs(reference.out).max(axis=1)
-    relative = np.full(scale.shape, statistical_relative(roundings))
-    absolute = np.broadcast_to((relative * scale)[:, None], reference.out.shape)
-    return Bound(absolute, "statistical", relative, scale)
+    absolute = np.broadcast_to((statistical_relative(roundings) * scale)[:, None], reference.out.shape)
+    return Bound(absolute, "statistical")
 
 
 def _worst_case(case: Case, roundings: Roundings, reference: OracleResult) -> Bound:
-    weight_abs, score_abs, value_max = reference.weight_abs, reference.score_abs, reference.value_max
-    if weight_abs is None or score_abs is None or value_max is None:
+    detail, kv_len = reference.detail, reference.kv_len
+    if detail is None:
         raise ValueError(f"{case.name}: this bound needs the oracle's detail")
     # Past these an f32 sum or score may overflow, and no rounding bound applies; NaN must not pass either.
-    if not (np.all(value_max * reference.kv_len < 2.0**127) and np.all(score_abs < 2.0**120)):
+    if not (np.all(detail.value_max * kv_len < 2.0**127) and np.all(detail.score_abs < 2.0**120)):
         raise ValueError(f"{case.name}: no bound for values or scores that are not finite or may overflow f32")
-    relative = worst_case_relative(roundings, case.head_dim, score_abs)
-    lost = 4 * reference.kv_len * exp(-CUT_OFF) * value_max
-    denormal = (8 * reference.kv_len + 33) * LEAST
-    absolute = relative[:, None] * weight_abs + lost[:, None] + denormal
-    return Bound(absolute, "worst-case", relative, weight_abs.max(axis=1))
+    omega = weight_exponent(roundings, case.head_dim, detail.score_abs)[:, None]
+    weights = np.expm1(omega) * np.exp(omega) * detail.spread
+    sums = np.expm1(sum_exponent(roundings)) * np.exp(2 * omega) * detail.weight_abs
+    lost = 4 * kv_len * exp(-CUT_OFF) * detail.value_max[:, None]
+    denormal = (8 * kv_len + 33) * LEAST
+    return Bound(weights + sums + lost + denormal, "worst-case")

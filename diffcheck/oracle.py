@@ -21,18 +21,29 @@ BLOCK_KEYS = 2048
 
 
 @dataclass(frozen=True, eq=False)
+class OracleDetail:
+    """The sizes that the worst-case bound is made of, with p the softmax weights of a head.
+
+    `weight_abs` `[num_q_heads, D]` is Σ_j p_j |v_jd|, `spread` `[num_q_heads, D]` is Σ_j p_j |v_jd - out_d|,
+    `score_abs` `[num_q_heads]` is max_j Σ_d |q_d k_jd| / √D, and `value_max` `[num_q_heads]` is the head's max |v|.
+    """
+
+    weight_abs: F64Array
+    spread: F64Array
+    score_abs: F64Array
+    value_max: F64Array
+
+
+@dataclass(frozen=True, eq=False)
 class OracleResult:
     """The exact result of a case up to f64 rounding, and the sizes that the bounds are made of.
 
-    `out` is f64 `[num_q_heads, D]`. With `detail` also: `weight_abs` `[num_q_heads, D]` = Σ_j p_j |v_jd|, `score_abs`
-    `[num_q_heads]` = max_j Σ_d |q_d k_jd| / √D, and `value_max` `[num_q_heads]` = max |v| of the head's V.
+    `out` is f64 `[num_q_heads, D]`. `detail` is there where it was asked for.
     """
 
     out: F64Array
     kv_len: int
-    weight_abs: F64Array | None = None
-    score_abs: F64Array | None = None
-    value_max: F64Array | None = None
+    detail: OracleDetail | None = None
 
 
 def oracle(
@@ -44,39 +55,20 @@ def oracle(
     `ValueError` for shapes that do not fit together, and for no keys.
     """
     _check(q, k, v)
-    heads, dim = q.shape
-    kv_len, kv_heads, _ = k.shape
-    group = heads // kv_heads
+    group = q.shape[0] // k.shape[1]
     query = q.astype(np.float64)
-    scores = np.empty((heads, kv_len))
-    score_abs = np.zeros(heads)
-    value_max = np.zeros(heads)
-    out = np.zeros((heads, dim))
-    weight_abs = np.zeros((heads, dim))
+    out = np.zeros(q.shape)
     with np.errstate(invalid="ignore", over="ignore"):
-        for keys, kv_head, part in _blocks(k, block):
-            mine = slice(kv_head * group, (kv_head + 1) * group)
-            scores[mine, keys] = query[mine] @ part.T
-            if detail:
-                most = (np.abs(query[mine]) @ np.abs(part).T).max(axis=1)
-                score_abs[mine] = np.maximum(score_abs[mine], most)
-        scores /= np.sqrt(dim)
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
+        weights = _weights(query, k, block)
         for keys, kv_head, part in _blocks(v, block):
             mine = slice(kv_head * group, (kv_head + 1) * group)
             out[mine] += weights[mine, keys] @ part
-            if detail:
-                magnitude = np.abs(part)
-                weight_abs[mine] += weights[mine, keys] @ magnitude
-                value_max[mine] = np.maximum(value_max[mine], magnitude.max())
-    if not detail:
-        return OracleResult(out, kv_len)
-    return OracleResult(out, kv_len, weight_abs, score_abs / np.sqrt(dim), value_max)
+        found = _detail(_score_abs(query, k, block), weights, v, out, block) if detail else None
+    return OracleResult(out, k.shape[0], found)
 
 
 def oracle_for(inputs: Inputs) -> OracleResult:
-    """The oracle's result for generated inputs, with detail where the case's bound needs it."""
+    """The oracle's result for generated inputs, with `detail` where the case's bound needs it."""
     return oracle(inputs.q.view, inputs.k.view, inputs.v.view, detail=_info(inputs).statistics != "normal")
 
 
@@ -84,6 +76,44 @@ def _info(inputs: Inputs) -> GeneratorInfo:
     from diffcheck.generators import generator_info
 
     return generator_info(inputs.case.generator)
+
+
+def _weights(query: F64Array, k: FloatArray, block: int) -> F64Array:
+    """The softmax weights, `[num_q_heads, kv_len]`."""
+    heads, dim = query.shape
+    group = heads // k.shape[1]
+    scores = np.empty((heads, k.shape[0]))
+    for keys, kv_head, part in _blocks(k, block):
+        mine = slice(kv_head * group, (kv_head + 1) * group)
+        scores[mine, keys] = query[mine] @ part.T
+    scores /= np.sqrt(dim)
+    scores -= scores.max(axis=1, keepdims=True)
+    weights = np.exp(scores, out=scores)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def _score_abs(query: F64Array, k: FloatArray, block: int) -> F64Array:
+    heads, dim = query.shape
+    group = heads // k.shape[1]
+    most = np.zeros(heads)
+    for _, kv_head, part in _blocks(k, block):
+        mine = slice(kv_head * group, (kv_head + 1) * group)
+        most[mine] = np.maximum(most[mine], (np.abs(query[mine]) @ np.abs(part).T).max(axis=1))
+    return most / np.sqrt(dim)
+
+
+def _detail(score_abs: F64Array, weights: F64Array, v: FloatArray, out: F64Array, block: int) -> OracleDetail:
+    group = out.shape[0] // v.shape[1]
+    weight_abs, spread, value_max = np.zeros(out.shape), np.zeros(out.shape), np.zeros(out.shape[0])
+    for keys, kv_head, part in _blocks(v, block):
+        mine = slice(kv_head * group, (kv_head + 1) * group)
+        magnitude = np.abs(part)
+        value_max[mine] = np.maximum(value_max[mine], magnitude.max())
+        weight_abs[mine] += weights[mine, keys] @ magnitude
+        for head in range(mine.start, mine.stop):
+            spread[head] += weights[head, keys] @ np.abs(part - out[head])
+    return OracleDetail(weight_abs, spread, score_abs, value_max)
 
 
 def _blocks(array: FloatArray, block: int) -> Iterator[tuple[slice, int, F64Array]]:

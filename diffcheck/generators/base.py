@@ -72,7 +72,7 @@ Fill = Callable[[Request], F32Array | None]
 
 @dataclass(frozen=True, slots=True)
 class GeneratorInfo:
-    """One generator; `statistics` "normal" promises independent N(0,1) in q, K and V, as the statistical bound needs."""
+    """One generator; `statistics` "normal" promises independent N(0,1) in q, K and V, which a bound needs."""
 
     name: str
     summary: str
