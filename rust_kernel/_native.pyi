@@ -1,12 +1,56 @@
 """Stub of the native module; import `rust_kernel.plan`, `rust_kernel.twin` or `rust_kernel.ptx` instead."""
 
-from typing import Final, Literal, SupportsIndex, TypeAlias, TypedDict, final, type_check_only
+from collections.abc import Iterable
+from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypedDict, final, type_check_only
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "CONTRACT",
+    "DeviceProfile",
+    "EntryInfo",
+    "LaunchStats",
+    "Memory",
+    "Plan",
+    "PlanError",
+    "PtxError",
+    "PtxFault",
+    "PtxModule",
+    "ScratchLayout",
+    "Tile",
+    "decode",
+    "exp",
+    "faults",
+    "launch",
+    "machine_version",
+    "make_plan",
+    "max_splits",
+    "partial",
+    "policies",
+    "profiles",
+    "reduce",
+    "scratch_layout",
+    "simd_available",
+    "source_sha256",
+    "tile_table",
+]
 
 CONTRACT: Final[str]
 """Version of the numeric contract that plans belong to, such as `splitk/1`."""
 
 _Dim3: TypeAlias = tuple[int, int, int]
 _Storage: TypeAlias = Literal["f32", "f16"]
+_Path: TypeAlias = Literal["auto", "simd", "portable"]
+_F32: TypeAlias = npt.NDArray[np.float32]
+_KV: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.float16]
+_Grid: TypeAlias = (
+    SupportsIndex
+    | tuple[SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, SupportsIndex]
+)
+_Value: TypeAlias = SupportsIndex | SupportsFloat | bytes
 
 # --- rust_kernel.plan -------------------------------------------------------------------------------------------------
 
@@ -206,3 +250,240 @@ def policies() -> list[str]:
 
 def tile_table() -> list[_TileRow]:
     """The tile table of the contract: exactly one row fits each supported call."""
+
+# --- rust_kernel.twin -------------------------------------------------------------------------------------------------
+
+def decode(
+    q: _F32,
+    k: _KV,
+    v: _KV,
+    plan: Plan,
+    *,
+    threads: SupportsIndex = 0,
+    path: _Path = "auto",
+    fault: str | None = None,
+) -> _F32:
+    """Attention of one position (`docs/contract.md`, sections 5 and 6): float32 `[num_q_heads, head_dim]`, dense."""
+
+def partial(
+    q: _F32,
+    k: _KV,
+    v: _KV,
+    plan: Plan,
+    *,
+    threads: SupportsIndex = 0,
+    path: _Path = "auto",
+    fault: str | None = None,
+) -> tuple[_F32, _F32, _F32]:
+    """The partial kernel over its whole grid (section 5).
+
+    Returns maxima and sums of weights, `[num_q_heads, n_splits]`, and weighted sums of values, not normalised,
+    `[num_q_heads, n_splits, head_dim]`.
+    """
+
+def reduce(
+    m: _F32,
+    s: _F32,
+    acc: _F32,
+    *,
+    threads: SupportsIndex = 0,
+    path: _Path = "auto",
+    fault: str | None = None,
+) -> _F32:
+    """The reduce kernel over its whole grid (section 6), from dense arrays as `partial` returns them."""
+
+def exp(x: _F32, *, path: _Path = "auto") -> _F32:
+    """The exponential of section 4 for each of a dense row of numbers, none of them above 0."""
+
+def faults() -> list[str]:
+    """Names of the faults that `decode`, `partial` and `reduce` can plant."""
+
+def simd_available() -> bool:
+    """Whether this processor runs the path `simd`."""
+
+def source_sha256() -> str:
+    """Hexadecimal SHA-256 of the Rust sources of twin and planner that this module was built from.
+
+    Over the files of crates/cpu_twin and crates/splitk_plan (Cargo.toml and src) in the order of their paths, each as
+    `path NUL length NUL content`.
+    """
+
+# --- rust_kernel.ptx --------------------------------------------------------------------------------------------------
+
+class PtxError(ValueError):
+    """A PTX text that the machine does not accept."""
+
+    file: str
+    """Name of the module."""
+    line: int
+    """Line, counted from 1; 0 where the text as a whole is meant."""
+    text: str
+    """The offending text, shortened."""
+    message: str
+    """What is wrong and what is allowed."""
+    nearest: str | None
+    """The supported form closest to the text, where one is close."""
+
+class PtxFault(RuntimeError):  # noqa: N818 (a fault is the kernel's, not the caller's error)
+    """A kernel did something that it may not do; of several faults, the one in the lowest block."""
+
+    kind: str
+    """What happened, such as `out-of-bounds` or `uninitialised-store`."""
+    file: str
+    """Name of the module."""
+    kernel: str
+    """Name of the entry."""
+    line: int
+    """Line in the module's text, counted from 1."""
+    instruction: str
+    """The instruction as the text writes it."""
+    block: _Dim3
+    """Index of the block."""
+    warp: int
+    """Warp within the block."""
+    lane: int | None
+    """Lowest offending lane of the warp, where one lane is to blame."""
+    address: int | None
+    """The offending address, for a memory fault."""
+    message: str
+    """What is wrong, with the nearest allocation for a memory fault."""
+
+@final
+class PtxModule:
+    """A PTX module, parsed and checked; immutable, and any number of threads may launch its kernels."""
+
+    def __new__(cls, text: str | bytes, name: str = "<ptx>", strict: bool = True) -> PtxModule:
+        """Parses a text, at most 16 MiB; `name` is what errors call it. Raises PtxError.
+
+        `strict` refuses forms without an exact definition: approximations, and f32 additions and multiplications that
+        an assembler may fuse.
+        """
+    @property
+    def name(self) -> str:
+        """Name, as given."""
+    @property
+    def version(self) -> tuple[int, int]:
+        """PTX ISA version, such as `(8, 5)`."""
+    @property
+    def target(self) -> str:
+        """Target architecture, such as `sm_90`."""
+    @property
+    def strict(self) -> bool:
+        """Whether forms without an exact definition are refused."""
+    @property
+    def entries(self) -> list[EntryInfo]:
+        """The kernels, in the order of the text."""
+
+@final
+class EntryInfo:
+    """One kernel of a module."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def line(self) -> int:
+        """Line of its `.entry`."""
+    @property
+    def params(self) -> list[tuple[str, str, int]]:
+        """Name, type (`u64`, `b8[16]`) and alignment in bytes of each parameter."""
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory that it declares with a size."""
+    @property
+    def uses_dynamic_shared(self) -> bool:
+        """Whether it uses shared memory whose size the launch says."""
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of local memory a thread."""
+    @property
+    def registers_32(self) -> int:
+        """Registers of up to 32 bits that it declares."""
+    @property
+    def registers_64(self) -> int:
+        """Registers of 64 bits."""
+    @property
+    def predicates(self) -> int:
+        """Predicate registers."""
+    @property
+    def instructions(self) -> int:
+        """Instructions in its text."""
+    @property
+    def required_threads(self) -> _Dim3 | None:
+        """The only block it may be launched with (`.reqntid`)."""
+    @property
+    def max_threads(self) -> int | None:
+        """Most threads of a block (`.maxntid`)."""
+
+@final
+class Memory:
+    """Global memory: named allocations, far apart, in which each byte is known to be written or not."""
+
+    def __new__(cls) -> Memory: ...
+    def alloc(
+        self, array: npt.NDArray[Any] | bytes, *, name: str, initialised: bool = True, writable: bool = True
+    ) -> int:
+        """Allocates, copies a C-contiguous array in, and returns the device address, a multiple of 256.
+
+        `initialised=False` reports a kernel that uses a byte before it writes it, `writable=False` one that writes.
+        """
+    def alloc_uninit(self, nbytes: SupportsIndex, *, name: str) -> int:
+        """Allocates bytes that no one has written; `read` gives 0xFF for them."""
+    def read(
+        self, address: SupportsIndex, dtype: npt.DTypeLike, shape: SupportsIndex | tuple[SupportsIndex, ...]
+    ) -> npt.NDArray[Any]:
+        """Copies an array out, written or not. Raises ValueError when no allocation holds the range."""
+    def write(self, address: SupportsIndex, array: npt.NDArray[Any] | bytes) -> None:
+        """Copies a C-contiguous array in; its bytes count as written."""
+    def unwritten(self, address: SupportsIndex, nbytes: SupportsIndex) -> int:
+        """How many of the bytes neither the host nor a kernel has written."""
+
+@final
+class LaunchStats:
+    """What a launch did."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks run."""
+    @property
+    def warps(self) -> int:
+        """Warps run."""
+    @property
+    def instructions(self) -> int:
+        """Instructions, one for each time a warp executed one."""
+    @property
+    def thread_instructions(self) -> int:
+        """Instructions times active lanes."""
+    @property
+    def divergent_branches(self) -> int:
+        """Branches at which the lanes of a warp parted."""
+    @property
+    def barriers(self) -> int:
+        """Block barriers passed, one a warp."""
+    @property
+    def approximate(self) -> bool:
+        """Some instruction has no exact definition, so a device may give other bits (never in strict mode)."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+def launch(
+    module: PtxModule,
+    entry: str,
+    memory: Memory,
+    *,
+    grid: _Grid,
+    block: _Grid,
+    args: Iterable[_Value | tuple[str, _Value]],
+    dynamic_shared: SupportsIndex = 0,
+    threads: SupportsIndex = 0,
+    step_limit: SupportsIndex | None = None,
+    path: Literal["auto", "portable"] = "auto",
+) -> LaunchStats:
+    """Runs a kernel and waits for it. Raises PtxFault, or ValueError when the launch itself is wrong.
+
+    An argument is a number or the bytes of its parameter, or a tuple of PTX type and value, which must agree with the
+    parameter. `dynamic_shared` is bytes a block, `threads` host threads (0: one a core), `step_limit` the instructions
+    that the warps of one block may execute together; `path` never changes a bit.
+    """
+
+def machine_version() -> str:
+    """Version of the machine, with the first 8 digits of the digest of its sources (as `source_sha256` makes it)."""

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::str::FromStr;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,6 +32,16 @@ pub enum BadArgument {
     Type { field: &'static str, value: String, allowed: String },
     /// Of the right type, with a value that is not allowed.
     Value { field: &'static str, value: String, allowed: String },
+}
+
+impl BadArgument {
+    /// The same, where more is allowed than the part that was looked at knows.
+    pub fn allowing(self, allowed: &str) -> Self {
+        match self {
+            Self::Type { field, value, .. } => Self::Type { field, value, allowed: allowed.to_owned() },
+            Self::Value { field, value, .. } => Self::Value { field, value, allowed: allowed.to_owned() },
+        }
+    }
 }
 
 impl From<BadArgument> for PyErr {
@@ -76,6 +87,24 @@ where
 pub fn word<'a>(field: &'static str, value: &'a Bound<'_, PyAny>) -> Result<Cow<'a, str>, BadArgument> {
     let text = value.cast::<PyString>().map_err(|_| wrong_type(field, value, "a str"))?;
     Ok(text.to_string_lossy())
+}
+
+/// A word that a library reads, whose refusal `refuse` turns into an exception.
+pub fn parsed_word<T: FromStr>(
+    field: &'static str,
+    value: &Bound<'_, PyAny>,
+    refuse: impl FnOnce(&T::Err) -> PyErr,
+) -> PyResult<T> {
+    word(field, value)?.parse().map_err(|error| refuse(&error))
+}
+
+/// One of the words of `table`, as what it stands for.
+pub fn one_of<T: Copy>(field: &'static str, value: &Bound<'_, PyAny>, table: &[(&str, T)]) -> Result<T, BadArgument> {
+    let given = word(field, value)?;
+    table.iter().find(|(name, _)| *name == given).map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+        wrong_value(field, shown(value), names.join(", "))
+    })
 }
 
 fn as_index<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyInt>> {

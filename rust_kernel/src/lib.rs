@@ -4,8 +4,11 @@
 //! library's error into a documented Python exception whose text is one line. Nothing is computed here.
 
 mod arguments;
+mod arrays;
 mod errors;
 mod plan;
+mod ptx;
+mod twin;
 
 use pyo3::prelude::*;
 
@@ -13,12 +16,16 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::errors::PlanError;
+    use super::errors::{PlanError, PtxError, PtxFault};
     #[pymodule_export]
     use super::plan::{
         PyDeviceProfile, PyPlan, PyScratchLayout, PyTile, make_plan, max_splits, policies, profiles, scratch_layout,
         tile_table,
     };
+    #[pymodule_export]
+    use super::ptx::{PyEntryInfo, PyLaunchStats, PyMemory, PyPtxModule, launch, machine_version};
+    #[pymodule_export]
+    use super::twin::{decode, exp, faults, partial, reduce, simd_available, source_sha256};
 
     use super::{Bound, PyModule, PyModuleMethods, PyResult, errors};
 

@@ -19,6 +19,7 @@ const DEFAULT_PROFILE: &str = "h200";
 /// Grid or block of a launch.
 type Dim3 = (u32, u32, u32);
 
+/// The constants of a named device that decide splits and tiles.
 #[pyclass(name = "DeviceProfile", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PyDeviceProfile {
@@ -43,6 +44,7 @@ impl PyDeviceProfile {
     }
 }
 
+/// How a block walks its split; part of what decides the bits.
 #[pyclass(name = "Tile", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PyTile {
@@ -70,6 +72,7 @@ impl PyTile {
     }
 }
 
+/// The plan of one call, immutable.
 #[pyclass(name = "Plan", module = "rust_kernel.plan", frozen, eq)]
 #[derive(Clone, Copy, PartialEq)]
 pub struct PyPlan(pub Plan);
@@ -177,7 +180,7 @@ impl PyPlan {
     }
 
     fn split_range(&self, split: &Bound<'_, PyAny>) -> PyResult<(u32, u32)> {
-        let range = self.0.split_range(count("split", split)?).map_err(|error| plan_error(split.py(), &error))?;
+        let range = self.0.split_range(number("split", split, 0)?).map_err(|error| plan_error(split.py(), &error))?;
         Ok((range.start, range.end))
     }
 
@@ -206,6 +209,7 @@ impl PyPlan {
     }
 }
 
+/// Where the scratch arrays lie in one buffer; offsets and sizes are in bytes.
 #[pyclass(name = "ScratchLayout", module = "rust_kernel.plan", frozen, eq, hash, get_all)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PyScratchLayout {
@@ -226,6 +230,7 @@ impl PyScratchLayout {
     }
 }
 
+/// Plans a call; raises `PlanError` when it is not supported.
 #[pyfunction]
 #[pyo3(
     signature = (*, kv_len, num_q_heads, num_kv_heads, head_dim=None, storage=None, policy=None, profile=None),
@@ -255,6 +260,7 @@ pub fn make_plan(
     Plan::new(&request).map(PyPlan).map_err(|error| plan_error(py, &error))
 }
 
+/// Most splits that any call with `1 <= kv_len <= kv_capacity` has.
 #[pyfunction]
 #[pyo3(
     signature = (*, kv_capacity, num_kv_heads, policy=None, profile=None),
@@ -272,6 +278,7 @@ pub fn max_splits(
     splitk_plan::max_splits(kv_capacity, num_kv_heads, policy, &profile).map_err(|error| plan_error(py, &error))
 }
 
+/// The scratch that every call with `kv_len <= kv_capacity` fits into.
 #[pyfunction]
 #[pyo3(
     signature = (*, kv_capacity, num_q_heads, num_kv_heads, head_dim=None, policy=None, profile=None),
@@ -306,16 +313,19 @@ pub fn scratch_layout(
     })
 }
 
+/// Every known device profile.
 #[pyfunction]
 pub fn profiles() -> Vec<PyDeviceProfile> {
     splitk_plan::profile::PROFILES.iter().copied().map(PyDeviceProfile::from).collect()
 }
 
+/// How every split policy is written, `N` standing for its argument.
 #[pyfunction]
 pub fn policies() -> Vec<String> {
     Policy::spellings().collect()
 }
 
+/// The tile table of the contract: exactly one row fits each supported call.
 #[pyfunction]
 pub fn tile_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     splitk_plan::tile::TILE_TABLE
@@ -337,9 +347,13 @@ fn as_tuples((grid, block): ([u32; 3], [u32; 3])) -> (Dim3, Dim3) {
     (grid.into(), block.into())
 }
 
-/// A number of a call. 0 is let through: the planner says what it allows of each.
+/// A number of a call; what is allowed of it beyond this is for the planner to say.
 fn count(field: &'static str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    integer(field, value, 0, u32::MAX).map_err(|error| match error {
+    number(field, value, 1)
+}
+
+fn number(field: &'static str, value: &Bound<'_, PyAny>, lowest: u32) -> PyResult<u32> {
+    integer(field, value, lowest, u32::MAX).map_err(|error| match error {
         BadArgument::Value { field, value: text, allowed } => {
             plan_error(value.py(), &PlanError::new(field, text, allowed))
         }
