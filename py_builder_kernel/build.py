@@ -63,7 +63,7 @@ def build_module(kernels: Iterable[str | Plan] | None = None, target: str = "sm_
         names = (kernel,) if isinstance(kernel, str) else (kernel.partial_entry, kernel.reduce_entry)
         entries.update(dict.fromkeys(names))
     if not entries:
-        raise ValueError("kernels = (), allowed: at least one entry name or plan")
+        raise ValueError("kernels is (); allowed: at least one entry name or plan")
     return _built(tuple(entries), target)
 
 

@@ -30,9 +30,9 @@ class Ownership:
 
     def __post_init__(self) -> None:
         if self.rows not in (1, 2, 4, 8, 16):
-            raise ValueError(f"rows = {self.rows}, allowed: 1, 2, 4, 8 or 16")
+            raise ValueError(f"rows is {self.rows}; allowed: 1, 2, 4, 8 or 16")
         if not 1 <= self.group <= 8:
-            raise ValueError(f"group = {self.group}, allowed: 1 to 8")
+            raise ValueError(f"group is {self.group}; allowed: 1 to 8")
 
     @property
     def row_levels(self) -> tuple[int, ...]:

@@ -83,7 +83,7 @@ def kernel_named(entry: str) -> tuple[Kind, Spec]:
             fields = match.groupdict()
             return kind, kind.spec(**{name: int(v) if v.isdecimal() else v for name, v in fields.items()})
     raise ValueError(
-        f"entry = {entry!r}, allowed: splitk_partial_<storage>_g<G>_d<D>_w<W>r<R>, splitk_reduce_d<D> or "
+        f"entry is {entry!r}; allowed: splitk_partial_<storage>_g<G>_d<D>_w<W>r<R>, splitk_reduce_d<D> or "
         "naive_decode_<storage>_d<D>"
     )
 

@@ -13,12 +13,12 @@ MAX_GROUP = 8
 
 def _check_head_dim(head_dim: int) -> None:
     if head_dim not in HEAD_DIMS:
-        raise ValueError(f"head_dim = {head_dim}, allowed: {', '.join(map(str, HEAD_DIMS))}")
+        raise ValueError(f"head_dim is {head_dim}; allowed: {', '.join(map(str, HEAD_DIMS))}")
 
 
 def _storage(name: str) -> Storage:
     if name not in STORAGES:
-        raise ValueError(f"storage = {name!r}, allowed: {', '.join(STORAGES)}")
+        raise ValueError(f"storage is {name!r}; allowed: {', '.join(STORAGES)}")
     return STORAGES[name]
 
 
@@ -36,11 +36,11 @@ class PartialSpec:
         _check_head_dim(self.head_dim)
         _storage(self.storage)
         if not 1 <= self.group <= MAX_GROUP:
-            raise ValueError(f"group = {self.group}, allowed: 1 to {MAX_GROUP}")
+            raise ValueError(f"group is {self.group}; allowed: 1 to {MAX_GROUP}")
         if not 1 <= self.warps <= 32:
-            raise ValueError(f"warps = {self.warps}, allowed: 1 to 32")
+            raise ValueError(f"warps is {self.warps}; allowed: 1 to 32")
         if self.rows not in (1, 2, 4, 8, 16):
-            raise ValueError(f"rows = {self.rows}, allowed: 1, 2, 4, 8 or 16")
+            raise ValueError(f"rows is {self.rows}; allowed: 1, 2, 4, 8 or 16")
 
     @property
     def entry(self) -> str:

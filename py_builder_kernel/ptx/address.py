@@ -18,7 +18,7 @@ class Address:
 
     def __post_init__(self) -> None:
         if not -(1 << 31) <= self.offset < 1 << 31:
-            raise PtxBuildError(f"address offset = {self.offset}, allowed: a signed 32-bit number of bytes")
+            raise PtxBuildError(f"address offset is {self.offset}; allowed: a signed 32-bit number of bytes")
 
     def __str__(self) -> str:
         return f"[{self.base}+{self.offset}]" if self.offset else f"[{self.base}]"

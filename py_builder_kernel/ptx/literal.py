@@ -17,7 +17,7 @@ class F32Literal:
 
     def __post_init__(self) -> None:
         if not 0 <= self.bits < 1 << 32:
-            raise PtxBuildError(f"f32 literal bits = {self.bits:#x}, allowed: 0 to 0xFFFFFFFF")
+            raise PtxBuildError(f"f32 literal bits is {self.bits:#x}; allowed: 0 to 0xFFFFFFFF")
 
     def __str__(self) -> str:
         return f"0f{self.bits:08X}"

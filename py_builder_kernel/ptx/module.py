@@ -19,7 +19,7 @@ class Module:
     def __init__(self, target: Target, *, header: tuple[str, ...] = (), newest: PtxVersion = NEWEST_PTX) -> None:
         if not target.ptx <= newest <= NEWEST_PTX:
             allowed = f"{version_text(target.ptx)} to {version_text(NEWEST_PTX)}"
-            raise PtxBuildError(f"PTX version = {version_text(newest)}, allowed for {target.name}: {allowed}")
+            raise PtxBuildError(f"PTX version is {version_text(newest)}; allowed for {target.name}: {allowed}")
         self.target = target
         self.functions: list[Function] = []
         self._header = header

@@ -37,7 +37,7 @@ TARGETS: Final[dict[str, Target]] = {
 def target_named(name: str) -> Target:
     """The target called `name`; raises PtxBuildError for one that is not in TARGETS."""
     if name not in TARGETS:
-        raise PtxBuildError(f"target = {name!r}, allowed: {', '.join(TARGETS)}")
+        raise PtxBuildError(f"target is {name!r}; allowed: {', '.join(TARGETS)}")
     return TARGETS[name]
 
 

@@ -1,0 +1,124 @@
+"""The CUDA device through CuPy, opened when an object that launches is made and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py_builder_kernel.build import BuiltModule, Dim3, build_module
+from py_builder_kernel.errors import ArgumentValueError, DeviceUnavailableError
+from py_builder_kernel.ptx.target import TARGETS
+from rust_kernel.plan import DeviceProfile, profiles
+
+_MAX_DYNAMIC_SHARED_ATTRIBUTE: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+# A launch may ask for this much dynamic shared memory without the attribute.
+_SHARED_WITHOUT_ATTRIBUTE: Final = 48 * 1024
+_DEVICE_MEMORY_TYPES: Final = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """What CuPy's launch reads of a stream."""
+
+    ptr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A loaded entry and the dynamic shared bytes of its launches."""
+
+    function: Any
+    dynamic_shared_bytes: int
+
+    def launch(self, grid: Dim3, block: Dim3, args: tuple[Any, ...], stream: int) -> None:
+        """Queue a launch; arguments are numpy scalars of the parameters' types."""
+        self.function(grid, block, args, shared_mem=self.dynamic_shared_bytes, stream=_Stream(stream))
+
+
+class Gpu:
+    """One device: its facts, its memory, and PTX modules loaded on it."""
+
+    def __init__(self, device: int | None = None) -> None:
+        self._cupy = _cupy()
+        try:
+            count = int(self._cupy.cuda.runtime.getDeviceCount())
+        except self._cupy.cuda.runtime.CUDARuntimeError as error:
+            raise DeviceUnavailableError(f"no usable CUDA driver: {error}") from None
+        if count == 0:
+            raise DeviceUnavailableError("no CUDA device is visible")
+        if device is not None and not 0 <= device < count:
+            raise ArgumentValueError("device", device, f"0 to {count - 1}")
+        self.context: Any = self._cupy.cuda.Device(device)
+        self.index = int(self.context.id)
+        self.arch = int(self.context.compute_capability)
+        self.sms = int(self.context.attributes["MultiProcessorCount"])
+
+    @property
+    def target(self) -> str:
+        """The newest target that the device runs; the driver assembles older PTX for newer devices."""
+        usable = [target for target in TARGETS.values() if target.sm <= self.arch]
+        if not usable:
+            raise DeviceUnavailableError(f"device {self.index} is sm_{self.arch}, allowed: sm_80 and later")
+        return max(usable, key=lambda target: target.sm).name
+
+    def profile(self) -> DeviceProfile:
+        """The profile with the device's architecture and number of SMs, or else `generic`."""
+        return choose_profile(self.arch, self.sms)
+
+    def load(self, entries: Iterable[str]) -> Mapping[str, Kernel]:
+        """Load one module with the entries, and make every kernel ready to launch."""
+        built = build_module(entries, self.target)
+        with self.context:
+            module = self._cupy.cuda.function.Module()
+            module.load(built.text.encode())
+            return {entry: self._kernel(module, built, entry) for entry in built.entries}
+
+    def _kernel(self, module: Any, built: BuiltModule, entry: str) -> Kernel:
+        function = module.get_function(entry)
+        shared = built.entries[entry].dynamic_shared_bytes
+        if shared > _SHARED_WITHOUT_ATTRIBUTE:
+            self._cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_ATTRIBUTE, shared)
+        return Kernel(function, shared)
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """An uninitialised CuPy array; 256-byte aligned, as CuPy's allocator gives."""
+        with self.context:
+            return self._cupy.empty(shape, dtype=dtype)
+
+    def current_stream(self) -> int:
+        """CuPy's current stream on this device."""
+        with self.context:
+            return int(self._cupy.cuda.get_current_stream().ptr)
+
+    def device_of(self, address: int) -> int | None:
+        """The device of an address, or None for memory that is not on a device."""
+        attributes = self._cupy.cuda.runtime.pointerGetAttributes(address)
+        return int(attributes.device) if attributes.type in _DEVICE_MEMORY_TYPES else None
+
+    def from_dlpack(self, array: Any) -> Any:
+        """A DLPack array as a CuPy array on the same memory."""
+        return self._cupy.from_dlpack(array)
+
+
+def choose_profile(arch: int, sms: int) -> DeviceProfile:
+    """The named profile with this architecture and number of SMs, or else the one called `generic`.
+
+    A device that has no profile of its own runs with `generic`'s splits: right, and comparable to the bit with any
+    other device that does, but not cut to its number of SMs.
+    """
+    known = profiles()
+    matching = [
+        profile for profile in known if (profile.arch, profile.sms) == (arch, sms) and profile.name != "generic"
+    ]
+    return matching[0] if matching else next(profile for profile in known if profile.name == "generic")
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError:
+        raise DeviceUnavailableError("CuPy is not installed: install cupy-cuda12x or cupy-cuda13x") from None
+    except Exception as error:  # a broken CUDA installation fails inside CuPy's import in many ways
+        raise DeviceUnavailableError(f"CuPy cannot be imported: {' '.join(str(error).split())}") from None
+    return cupy
