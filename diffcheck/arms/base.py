@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from diffcheck.buffers import Outputs
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome, Program
 from diffcheck.generators import Inputs
+from diffcheck.layouts import Outputs
 
 if TYPE_CHECKING:
     from rust_kernel.plan import Plan

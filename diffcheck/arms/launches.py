@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from diffcheck.arms.base import Problem
-from diffcheck.buffers import Outputs
 from diffcheck.executors.program import Address, Arg, Program, Step, Word
 from diffcheck.generators import Inputs
+from diffcheck.layouts import Outputs
 
 
 def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
@@ -61,7 +61,10 @@ def _addresses(inputs: Inputs) -> tuple[Arg, ...]:
 
 
 def _input_strides(inputs: Inputs) -> tuple[Arg, ...]:
-    return (_u64(inputs.q.strides[0]), *(_u64(array.strides[axis]) for array in (inputs.k, inputs.v) for axis in (0, 1)))
+    return (
+        _u64(inputs.q.strides[0]),
+        *(_u64(array.strides[axis]) for array in (inputs.k, inputs.v) for axis in (0, 1)),
+    )
 
 
 def _out_stride(outputs: Outputs) -> Arg:

@@ -57,7 +57,9 @@ def assemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> Assembl
     found: dict[int, AssembledKernel] = {}
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         # The text is built in this thread: it is Python, and the workers only wait for ptxas.
-        futures = {pool.submit(_assemble_one, job, job.arm.kernel(job.entry, job.target)): i for i, job in enumerate(jobs)}
+        futures = {
+            pool.submit(_assemble_one, job, job.arm.kernel(job.entry, job.target)): i for i, job in enumerate(jobs)
+        }
         try:
             for future in as_completed(futures):
                 found[futures[future]] = future.result()

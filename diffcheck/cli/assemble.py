@@ -57,7 +57,9 @@ def show(assembled: Assembled) -> None:
     for kernel in assembled.kernels:
         for problem in kernel.problems:
             out.print(f"{kernel.arm} {kernel.entry} {kernel.target}: {problem}", style="red", markup=False)
-    out.print(f"{len(assembled.kernels)} kernels: ", terminal.status_text(assembled.status == "holds"), end="\n", sep="")
+    out.print(
+        f"{len(assembled.kernels)} kernels: ", terminal.status_text(assembled.status == "holds"), end="\n", sep=""
+    )
 
 
 def _row(kernel: AssembledKernel) -> tuple[object, ...]:

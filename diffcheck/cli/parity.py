@@ -39,6 +39,7 @@ _FINDINGS = {"contract", "status", "reference", "interpreted", "measured", "stor
 
 
 def parity_command(
+    *,
     suite: Suite = None,
     case: Cases = None,
     arm: Arms = None,

@@ -17,7 +17,9 @@ _COLUMNS = (
 def show_cases(title: str, cases: Sequence[InterpretedCase] | Sequence[MeasuredCase]) -> None:
     """Print one row a case, then one line for every check that does not hold."""
     out = terminal.console()
-    out.print(terminal.table(title, _COLUMNS, [_row(case) for case in cases], _COLUMNS[2:3] + _COLUMNS[4:6] + _COLUMNS[7:14]))
+    out.print(
+        terminal.table(title, _COLUMNS, [_row(case) for case in cases], _COLUMNS[2:3] + _COLUMNS[4:6] + _COLUMNS[7:14])
+    )
     for case in cases:
         for check in case.checks:
             if not check.holds:

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from diffcheck.buffers import Buffer, Outputs, Placed
+from diffcheck.buffers import Buffer, Placed
 from diffcheck.generators import Inputs
+from diffcheck.layouts import Outputs
 
 Dim3: TypeAlias = tuple[int, int, int]
 # The words of a buffer, guards included: 1-D, f32 or f16.
@@ -65,8 +66,7 @@ class Region:
     @property
     def live(self) -> Raw:
         """The part of the buffer that a kernel may touch."""
-        live: Raw = self.buffer.raw[self.first : self.end]
-        return live
+        return np.asarray(self.buffer.raw[self.first : self.end])
 
     def whole(self, live: Raw) -> Raw:
         """Return the buffer's words with the live part replaced."""

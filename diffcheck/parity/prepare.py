@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from diffcheck.arms import HostArm, Problem
-from diffcheck.buffers import allocate_outputs
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.generators import Inputs, generate
-from diffcheck.judge import judge_split
+from diffcheck.judge import judge_split, needs_oracle
+from diffcheck.layouts import allocate_outputs
 from diffcheck.oracle import OracleResult, oracle_for
 from diffcheck.planning import plan_for
 from diffcheck.receipts.cases import CaseFacts, PlanFacts, ReferenceCase
@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case ready to be run: `reference` is the oracle's result, `expected` the reference arm's, f32 `[H, D]`."""
+    """A case ready to be run.
+
+    `oracle` is None where the case knows its result word for word; `expected` is the reference arm's result, f32
+    `[num_q_heads, D]`.
+    """
 
     case: Case
     plan: Plan
     inputs: Inputs
-    oracle: OracleResult
+    oracle: OracleResult | None
     expected: npt.NDArray[np.float32]
     expected_by: str
     facts: CaseFacts
@@ -53,7 +57,7 @@ def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepa
     except PlanError as error:
         raise DiffcheckError(f"case {case.name}: {error}") from error
     inputs = generate(case, plan)
-    oracle = oracle_for(inputs)
+    oracle = oracle_for(inputs) if needs_oracle(inputs) else None
     outputs = allocate_outputs(case, plan.n_splits)
     outcome = reference.compute(Problem(case.name, inputs, outputs, plan), threads)
     facts = facts_of(case, plan)

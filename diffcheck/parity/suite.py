@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from diffcheck.arms import DeviceArm, HostArm
-from diffcheck.cases import Case
+from diffcheck.cases import STORAGES, Case
+from diffcheck.compare import storage_error
 from diffcheck.errors import BadInputError
 from diffcheck.executors import Executor
 from diffcheck.executors.machine import MachineExecutor
-from diffcheck.oracle import storage_error
 from diffcheck.parity.judge_case import CaseRun, run_case
 from diffcheck.parity.prepare import prepare
 from diffcheck.receipts.cases import ReferenceCase, StorageError
@@ -122,12 +124,14 @@ def storage_errors(runs: Sequence[CaseRun]) -> list[StorageError]:
     """Return the storage error of every family whose f16 and f32 cases are both there."""
     families: dict[str, dict[str, CaseRun]] = {}
     for run in runs:
-        if run.case.expect == "bound":
-            families.setdefault(run.case.family, {})[run.case.storage] = run
+        families.setdefault(run.case.family, {})[run.case.storage] = run
     errors: list[StorageError] = []
     for family, pair in families.items():
-        if len(pair) == 2:
-            worst = storage_error(pair["f16"].oracle_out, pair["f32"].oracle_out).worst
-            kv_len = pair["f16"].case.kv_len
-            errors.append(StorageError(family=family, kv_len=kv_len, max_rel=worst.max_rel, head=worst.head))
+        if len(pair) < len(STORAGES):
+            continue
+        narrow, wide = pair["f16"], pair["f32"]
+        if narrow.oracle_out is not None and wide.oracle_out is not None:
+            rows = storage_error(narrow.oracle_out, wide.oracle_out)
+            head = int(np.argmax(rows))
+            errors.append(StorageError(family=family, kv_len=wide.case.kv_len, max_rel=float(rows[head]), head=head))
     return errors

@@ -98,9 +98,7 @@ def _interpreted(setup: Setup | None, report: Report) -> Interpreted | None:
         )
         for run in report.runs[setup.executor.name]
     )
-    return Interpreted(
-        machine_version=ptx.machine_version(), host=platform.machine(), target=setup.target, cases=cases
-    )
+    return Interpreted(machine_version=ptx.machine_version(), host=platform.machine(), target=setup.target, cases=cases)
 
 
 def _measured(setup: Setup | None, report: Report) -> Measured | None:

@@ -23,7 +23,7 @@ Real = Annotated[
     WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}]}),
 ]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Bits32 = Annotated[str, Field(pattern=r"^0x[0-9A-F]{8}$")]
+Bits32 = Annotated[str, Field(pattern=r"^0x[0-9a-f]{8}$")]
 Target = Annotated[str, Field(pattern=r"^sm_[0-9]{2,3}$")]
 Count = Annotated[int, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1)]

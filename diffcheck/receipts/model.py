@@ -16,7 +16,6 @@ from diffcheck.receipts.fields import Model, Name, Sha256, Target
 from diffcheck.receipts.provenance import Tree
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 
-SCHEMA = "diffcheck-receipt/1"
 _MAX_BYTES = 256 * 1024 * 1024
 
 
@@ -80,7 +79,7 @@ class Measured(Model):
 class Receipt(Model):
     """Everything one `diffcheck parity` run established."""
 
-    schema_name: Literal["diffcheck-receipt/1"] = Field(default=SCHEMA, alias="schema")
+    schema_name: Literal["diffcheck-receipt/1"] = Field(default="diffcheck-receipt/1", alias="schema")
     tool: Tool
     contract: Name
     arms: tuple[ArmFacts, ...] = Field(min_length=1)

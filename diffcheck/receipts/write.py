@@ -17,12 +17,13 @@ def write_json(path: Path, model: BaseModel) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically: a temporary file beside it, then a rename.
+    """Write a text file atomically: a temporary file beside it, then a rename. Folders are made as needed.
 
-    An interruption leaves the old file or none, and no temporary file. Raises `BadInputError` when the folder does not
-    exist or cannot be written.
+    An interruption leaves the old file or none, and no temporary file. Raises `BadInputError` when the file cannot be
+    written.
     """
     check_writable(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -41,9 +42,10 @@ def check_writable(path: Path) -> None:
     """Raise `BadInputError` unless a file could be written at `path`: asked before long work, not after it."""
     if path.is_dir():
         raise BadInputError("file", str(path), "the path of a file, not of a folder")
-    if not path.parent.is_dir():
-        raise BadInputError("file", str(path), "a path in a folder that exists")
-    if not os.access(path.parent, os.W_OK):
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise BadInputError("file", str(path), f"a path in a folder; {folder} is a file")
+    if not os.access(folder, os.W_OK | os.X_OK):
         raise BadInputError("file", str(path), "a path in a folder that can be written")
 
 

@@ -1,0 +1,108 @@
+"""`diffcheck timing`: how long partial and reduce take on a GPU."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from diffcheck import terminal
+from diffcheck.arms import reference_arm, select_arms
+from diffcheck.cli.options import (
+    Arms,
+    Cases,
+    JsonFile,
+    Profile,
+    Suite,
+    Target,
+    check_files,
+    choose_cases,
+    choose_profile,
+    choose_target,
+    write_file,
+)
+from diffcheck.errors import MissingRequirementError
+from diffcheck.executors.gpu import GpuExecutor
+from diffcheck.receipts.provenance import source_tree
+from diffcheck.timing.model import TimedCase, Timing
+from diffcheck.timing.run import Settings, device_facts, require_dense, time_case
+from diffcheck.version import tool_version
+
+_COLUMNS = ("case", "variant", "median µs", "± %", "GB/s of K and V", "of read-only", "calls", "sets")
+
+
+def timing_command(
+    *,
+    suite: Suite = None,
+    case: Cases = None,
+    arm: Arms = None,
+    target: Target = None,
+    profile: Profile = None,
+    rounds: Annotated[int, typer.Option(min=3, max=1000, help="Replays of each graph.")] = 20,
+    pause: Annotated[
+        float, typer.Option(min=0.0, max=10.0, help="Seconds between rounds, against power limits.")
+    ] = 0.05,
+    json: JsonFile = None,
+) -> None:
+    """Time arms on a GPU: CUDA graphs of many calls, buffers rotated over three times the L2, variants interleaved.
+
+    Default: the arm builder on the suite rungs. Beside each arm stand its first launch alone, two empty kernels and
+    reading the bytes of K and V only. Does not hold when a timed result has not the twin's bits.
+    """
+    check_files(json)
+    executor = GpuExecutor()
+    availability = executor.available()
+    if not availability:
+        raise MissingRequirementError(f"timing needs a GPU ({availability.reason})", "run it where there is one")
+    cases = choose_cases(suite, case, default="rungs")
+    require_dense(cases)
+    settings = Settings(
+        target=choose_target(target or executor.default_target()),
+        profile=choose_profile(profile or executor.default_profile()),
+        rounds=rounds,
+        pause_s=pause,
+    )
+    arms, reference = select_arms(arm or ["builder"]), reference_arm()
+    timed: list[TimedCase] = []
+    with terminal.progress(len(cases), "timing") as advance:
+        for chosen in cases:
+            timed.append(time_case(chosen, arms, reference, settings))
+            advance(chosen.name)
+    made = Timing.model_validate(
+        {
+            **device_facts(executor),
+            "tool_version": tool_version(),
+            "tree": source_tree(),
+            "target": settings.target,
+            "status": "holds" if all(one.parity.holds for one in timed) else "fails",
+            "cases": timed,
+        }
+    )
+    _show(made)
+    write_file(json, made)
+    raise typer.Exit(0 if made.status == "holds" else 1)
+
+
+def _show(timing: Timing) -> None:
+    out = terminal.console()
+    rows: list[tuple[object, ...]] = []
+    for case in timing.cases:
+        reads = [variant.median_us for variant in case.variants if variant.name.startswith("read only")]
+        for variant in case.variants:
+            speed = "-" if variant.bytes_per_second is None else f"{variant.bytes_per_second / 1e9:.0f}"
+            share = f"{min(reads) / variant.median_us:.3f}" if reads and variant.kind != "floor" else "-"
+            spread = f"{variant.spread_percent:.1f}"
+            name, sets = case.case.name, case.buffer_sets
+            rows.append((name, variant.name, f"{variant.median_us:.2f}", spread, speed, share, variant.calls, sets))
+    out.print(terminal.table(f"{timing.device}, {timing.arch}, PTX for {timing.target}", _COLUMNS, rows, _COLUMNS[2:]))
+    for case in timing.cases:
+        if not case.parity.holds:
+            out.print(f"{case.case.name}: {case.parity.reason}", style="red", markup=False)
+    out.print(
+        f"{len(timing.cases)} cases timed, bits of the twin: ", terminal.status_text(timing.status == "holds"), sep=""
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("timing")(timing_command)

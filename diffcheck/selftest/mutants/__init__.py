@@ -1,0 +1,1 @@
+"""The planted faults, one module for each place they are planted in."""

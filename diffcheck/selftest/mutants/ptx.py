@@ -1,0 +1,179 @@
+"""Faults in the kernels' PTX. To add one, add it to `mutants`.
+
+Each names the phase that it changes (see `diffcheck.selftest.edit`) and the cases on which it must show.
+"""
+
+from __future__ import annotations
+
+import re
+
+from diffcheck.selftest.base import Mutant
+from diffcheck.selftest.damage import damage_mutant
+from diffcheck.selftest.edit import FMA, Edit, Place, substitute, unfuse, within
+from diffcheck.selftest.ptx_run import PtxFault
+
+PARTIAL = "splitk_partial_"
+REDUCE = "splitk_reduce_"
+
+# 65 keys: one full split, in which each of 8 warps has keys, and one of a single key.
+FULL_SPLIT = "random-8x2-L65-f16"
+# 203 keys in splits of 7: 29 splits to merge, every one with a masked row.
+MANY_SPLITS = "random-8x2-L203-f32-chunk7"
+# NaN where no kernel may look: K and V in one buffer, with NaN rows past the last key of V.
+NAN_BEYOND = "random-8x2-L65-f16-packed"
+DENORMALS = "denormals-8x2-L203-f32"
+
+
+def _skip_last_key() -> Edit:
+    return within(
+        Place(PARTIAL, "place"),
+        substitute(r"^ *ld\.param\.u32 (%r\d+), \[kv_len\];", r"\g<0>\n    sub.u32 \1, \1, 1;"),
+    )
+
+
+def _own_maximum_as_base(place: Place) -> Edit:
+    # The first difference of the phase is (own maximum - common maximum).
+    return within(place, substitute(r"sub\.rn\.f32 (%f\d+), (%f\d+), (%f\d+);", r"sub.rn.f32 \1, \2, \2;"))
+
+
+def _load_masked_rows(register_count: int = 0) -> Edit:
+    return within(
+        Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global)", r"\1\2", count=register_count)
+    )
+
+
+def _swap_group_index() -> Edit:
+    # Head n·G + g becomes head g·num_kv_heads + n: base n, stride num_kv_heads.
+    def swap(text: str) -> str:
+        text = substitute(r"mul\.lo\.u32 (%r\d+), (%r\d+), \d+;", r"mov.u32 \1, \2;")(text)
+        stride = re.search(r"shl\.b64 (%rd\d+), %rd\d+, 2;", text)
+        factor = (
+            "    .reg .b32 %mutant_r;\n    .reg .b64 %mutant_rd;\n    mov.u32 %mutant_r, %nctaid.x;\n"
+            "    cvt.u64.u32 %mutant_rd, %mutant_r;\n"
+        )
+        register = stride[1] if stride else ""
+        return substitute(
+            r"^ *mad\.wide\.u32 .*\n", lambda m: f"{m[0]}{factor}    mul.lo.u64 {register}, {register}, %mutant_rd;\n"
+        )(text)
+
+    return within(Place(PARTIAL, "load q"), swap)
+
+
+def _without_barrier(entry: str) -> Edit:
+    return within(Place(entry, "exchange"), substitute(r"^ *bar\.sync 0;\n", ""))
+
+
+def _swap_warps() -> Edit:
+    # Each warp's share begins with the load of its accumulators: exchange the second and the third.
+    def swap(text: str) -> str:
+        parts = re.split(r"(?m)(?=^ *ld\.shared\.v4\.f32)", text)
+        parts[2:4] = [parts[3], parts[2]]
+        return "".join(parts)
+
+    return within(Place(PARTIAL, "merge"), _changing(swap))
+
+
+def _swap_classes() -> Edit:
+    # a + b, then + c  ->  a + c, then + b, in the chain of the accumulators (the second one of the phase).
+    chain = (
+        r"(?P<first>add\.rn\.f32 (%f\d+), (%f\d+), )(?P<b>%f\d+)(?P<next>;\n *add\.rn\.f32 (%f\d+), \2, )(?P<c>%f\d+);"
+    )
+
+    def swap(text: str) -> str:
+        at = text.rfind("ld.shared")
+        changed = substitute(chain, lambda m: f"{m['first']}{m['c']}{m['next']}{m['b']};")(text[at:])
+        return text[:at] + changed
+
+    return within(Place(REDUCE, "merge"), swap)
+
+
+def _changing(change: Edit) -> Edit:
+    return substitute(r"(?s)\A.*\Z", lambda match: change(match[0]))
+
+
+def _unfused(place: Place) -> Edit:
+    return within(place, substitute(FMA, unfuse))
+
+
+def mutants() -> tuple[Mutant, ...]:
+    """Return the mutants of the builder's PTX."""
+    return (
+        _ptx("dropped-last-key", "the context ends one key early", "bits", _skip_last_key(), FULL_SPLIT),
+        _ptx(
+            *("wrong-warp-base", "warps merge as if each one's own maximum were the block's", "bits"),
+            *(_own_maximum_as_base(Place(PARTIAL, "merge")), FULL_SPLIT),
+        ),
+        _ptx(
+            *("wrong-split-base", "splits merge as if each one's own maximum were the head's", "bits"),
+            *(_own_maximum_as_base(Place(REDUCE, "factors")), MANY_SPLITS),
+        ),
+        _ptx(
+            *("v-not-masked", "a masked row brings the V that lies in memory, with weight 0", "bits"),
+            *(_load_masked_rows(), NAN_BEYOND),
+        ),
+        _ptx(
+            *("v-past-the-end", "a masked row of V is loaded where no memory is", "executes"),
+            *(_load_masked_rows(), FULL_SPLIT),
+        ),
+        _ptx(
+            "group-index-swapped",
+            "member g of KV head n is head g·num_kv_heads + n",
+            "bits",
+            _swap_group_index(),
+            FULL_SPLIT,
+        ),
+        _ptx(
+            *("missing-barrier-partial", "warps merge before all have written", "executes"),
+            *(_without_barrier(PARTIAL), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-barrier-reduce", "classes merge before all have written", "executes"),
+            *(_without_barrier(REDUCE), FULL_SPLIT),
+        ),
+        _ptx(
+            "reordered-warps", "the second and third warp merge in exchanged order", "bits", _swap_warps(), FULL_SPLIT
+        ),
+        _ptx("reordered-merge", "two classes of splits merge in exchanged order", "bits", _swap_classes(), MANY_SPLITS),
+        _ptx(
+            *("unfused-fma-scores", "one product of the scores is rounded before it is added", "bits"),
+            *(_unfused(Place(PARTIAL, "scores")), FULL_SPLIT),
+        ),
+        _ptx(
+            *("unfused-fma-values", "one product of the values is rounded before it is added", "bits"),
+            *(_unfused(Place(PARTIAL, "values")), MANY_SPLITS),
+        ),
+        _ptx(
+            *("unfused-fma-sums", "one product of the split sums is rounded before it is added", "bits"),
+            *(_unfused(Place(REDUCE, "sums")), MANY_SPLITS),
+        ),
+        _ptx(
+            *("flushed-denormals", "the products of the values flush denormals to zero", "bits"),
+            within(Place(PARTIAL, "values"), substitute(r"fma\.rn\.f32", "fma.rn.ftz.f32", count=0)),
+            DENORMALS,
+        ),
+        _ptx(
+            *("approximate-division", "the last division is approximate", "executes"),
+            *(within(Place(REDUCE, "write"), substitute(r"div\.rn\.f32", "div.approx.f32")), FULL_SPLIT),
+        ),
+        _ptx(
+            *("fusible-add", "an add says no rounding, so that an assembler may fuse it", "executes"),
+            *(within(Place(REDUCE, "merge"), substitute(r"add\.rn\.f32", "add.f32")), FULL_SPLIT),
+        ),
+        _ptx(
+            *("output-not-written", "the result is never stored", "memory"),
+            *(within(Place(REDUCE, "write"), substitute(r"^ *st\.global\.f32.*\n", "")), FULL_SPLIT),
+        ),
+        _ptx(
+            *("store-past-the-end", "each result is stored once more, 4 KiB further on", "executes"),
+            within(
+                Place(REDUCE, "write"),
+                substitute(r"^( *st\.global\.f32 \[%rd\d+)(\], %f\d+;)", r"\g<0>\n\1+4096\2"),
+            ),
+            FULL_SPLIT,
+        ),
+        damage_mutant(),
+    )
+
+
+def _ptx(name: str, what: str, meant_for: str, edit: Edit, *cases: str) -> Mutant:
+    return Mutant(name, "ptx", what, meant_for, PtxFault(edit, cases))

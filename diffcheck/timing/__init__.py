@@ -1,0 +1,1 @@
+"""How long partial and reduce take on a CUDA device."""
