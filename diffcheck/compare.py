@@ -223,7 +223,9 @@ class _Words:
         comparable = finite & ~self.equal
         self.ulp = np.where(comparable, np.abs(ordered(a_bits) - ordered(b_bits)), 0)
         self.difference = np.zeros(a.shape)
-        np.subtract(a, b, out=self.difference, where=comparable, dtype=np.float64)
+        # Converting a signalling NaN is an invalid operation, even where its difference is not asked for.
+        with np.errstate(invalid="ignore"):
+            np.subtract(a, b, out=self.difference, where=comparable, dtype=np.float64)
         np.abs(self.difference, out=self.difference)
 
     def measure(self, head: int | None) -> RowMetrics:
@@ -314,8 +316,8 @@ def _relative(max_abs: float, reference: F32Array) -> float:
 
 
 def _cosine(a: F32Array, b: F32Array) -> float | None:
-    left, right = a.ravel().astype(np.float64), b.ravel().astype(np.float64)
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return None
+    left, right = a.ravel().astype(np.float64), b.ravel().astype(np.float64)
     size = float(np.linalg.norm(left) * np.linalg.norm(right))
     return float(left @ right) / size if size else None

@@ -100,7 +100,7 @@ def _score_abs(query: F64Array, k: FloatArray, block: int) -> F64Array:
     for _, kv_head, part in _blocks(k, block):
         mine = slice(kv_head * group, (kv_head + 1) * group)
         most[mine] = np.maximum(most[mine], (np.abs(query[mine]) @ np.abs(part).T).max(axis=1))
-    return most / np.sqrt(dim)
+    return np.asarray(most / np.sqrt(dim))
 
 
 def _detail(score_abs: F64Array, weights: F64Array, v: FloatArray, out: F64Array, block: int) -> OracleDetail:
