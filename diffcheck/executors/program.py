@@ -66,11 +66,12 @@ class Region:
     @property
     def live(self) -> Raw:
         """The part of the buffer that a kernel may touch."""
-        return np.asarray(self.buffer.raw[self.first : self.end])
+        live: Raw = self.buffer.raw[self.first : self.end]
+        return live
 
     def whole(self, live: Raw) -> Raw:
         """Return the buffer's words with the live part replaced."""
-        words = self.buffer.raw.copy()
+        words: Raw = self.buffer.raw.copy()
         words[self.first : self.end] = live
         return words
 

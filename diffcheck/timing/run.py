@@ -56,18 +56,23 @@ def time_case(case: Case, arms: Sequence[DeviceArm], reference: HostArm, setting
     inputs = timing_inputs(case)
     problem = Problem(case.name, inputs, allocate_outputs(case, plan.n_splits), plan)
     programs = {arm.name: arm.program(problem, settings.target) for arm in arms}
-    first = next(iter(programs.values()))
     count = count_sets(case.kv_bytes, _l2_bytes())
-    sets = upload(problem, first, count)
-    candidates = [c for name, program in programs.items() for c in _of_program(name, program, sets, case.kv_bytes)]
-    candidates += _floors(case, problem, sets, settings.target)
+    # Each arm has its own sets: one that widens K and V reads other memory than one that does not.
+    sets = {name: upload(program, count) for name, program in programs.items()}
+    candidates = [
+        candidate
+        for name, program in programs.items()
+        for candidate in _of_program(name, program, sets[name], case.kv_bytes)
+    ]
+    first = next(iter(programs))
+    candidates += _floors(case, programs[first], sets[first], settings.target)
     timed = _sample(candidates, count, settings)
     return TimedCase(
         case=facts_of(case, plan),
         kv_bytes=case.kv_bytes,
         buffer_sets=count,
         rotated_bytes=count * case.kv_bytes,
-        parity=_parity(problem, next(iter(programs)), first, sets, reference),
+        parity=_parity(problem, first, programs[first], sets[first], reference),
         variants=tuple(timed),
     )
 
@@ -114,7 +119,7 @@ def _of_program(name: str, program: Program, sets: DeviceSets, kv_bytes: int) ->
     return found
 
 
-def _floors(case: Case, problem: Problem, sets: DeviceSets, target: str) -> list[Candidate]:
+def _floors(case: Case, program: Program, sets: DeviceSets, target: str) -> list[Candidate]:
     import cupy
 
     empty, read = empty_ptx(target), read_ptx(target)
@@ -131,7 +136,7 @@ def _floors(case: Case, problem: Problem, sets: DeviceSets, target: str) -> list
     def reading(blocks: int) -> Timed:
         def enqueue(call: int) -> None:
             bases = sets.bases[call % len(sets.bases)]
-            for array in (problem.inputs.k, problem.inputs.v):
+            for array in (program.inputs.k, program.inputs.v):
                 address = np.uint64(bases[array.buffer.name] + array.byte_offset)
                 read_all((blocks, 1, 1), (FLOOR_THREADS, 1, 1), (address, vectors, np.uint64(sink.data.ptr)))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from diffcheck.arms import Problem
 from diffcheck.cases import Case
 from diffcheck.executors.program import Program
 from diffcheck.generators import Inputs, stream_rng
@@ -46,11 +45,11 @@ def count_sets(kv_bytes: int, l2_bytes: int) -> int:
     return max(MIN_SETS, -(-L2_MULTIPLE * l2_bytes // kv_bytes))
 
 
-def upload(problem: Problem, program: Program, sets: int) -> DeviceSets:
+def upload(program: Program, sets: int) -> DeviceSets:
     """Copy K and V `sets` times to the device; q, scratch and output are shared by all sets, as in use."""
     import cupy
 
-    inputs = problem.inputs
+    inputs = program.inputs
     rotated = {inputs.k.buffer.name, inputs.v.buffer.name}
     shared = {
         region.buffer.name: cupy.asarray(region.buffer.raw)

@@ -1,0 +1,13 @@
+"""Options of the whole suite; `tests/differential` is the one that reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("differential", "comparison of arms (tests/differential)")
+    group.addoption("--executor", choices=("machine", "gpu"), help="only this executor (default: both)")
+    group.addoption(
+        "--suite", choices=("quick", "matrix", "rungs"), help="all cases of a suite (default: quick and part of matrix)"
+    )

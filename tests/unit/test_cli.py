@@ -1,0 +1,116 @@
+"""The command line: exit codes, one-line errors, JSON files. The long commands run on one small case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from diffcheck.cli.main import run
+from diffcheck.executors import get_executor
+from diffcheck.receipts.model import read_receipt
+
+CASE = "random-8x2-L65-f16"
+
+
+@pytest.mark.parametrize("what", ["cases", "arms", "suites", "mutants"])
+def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "list.json"
+    assert run(["list", what, "--json", str(path)]) == 0
+    listed = json.loads(path.read_text())
+    assert listed["kind"] == what
+    out = capsys.readouterr().out
+    assert all(item["name"] in out for item in listed["items"])
+    assert listed["items"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["list", "verdicts"], ["what", "'verdicts'", "cases, arms"]),
+        (["parity", "--suite", "huge"], ["suite", "'huge'", "quick, matrix, rungs"]),
+        (["parity", "--case", "random-8x2-L65-f61"], ["case", "random-8x2-L65-f16"]),
+        (["parity", "--case", "zz*"], ["case", "'zz*'"]),
+        (["parity", "--arm", "oxyde"], ["arm", "'oxyde'", "twin, builder, naive"]),
+        (["parity", "--arm", "twin"], ["arm", "at least one arm that is made of kernels"]),
+        (["parity", "--executor", "tpu"], ["executor", "'tpu'", "machine, gpu, auto"]),
+        (["parity", "--executor", "machine", "--target", "sm_70"], ["target", "'sm_70'", "sm_80, sm_89"]),
+        (["parity", "--executor", "machine", "--profile", "h900"], ["profile", "'h900'", "h200"]),
+        (["parity", "--rounds", "3"], ["--rounds"]),
+        (["ptx", "--arm", "twin"], ["arm", "'twin'"]),
+        (["ptx", "--entry", "no_such"], ["entry", "'no_such'", "splitk_reduce_d256"]),
+        (["selftest", "--mutant", "no-such"], ["mutant", "'no-such'", "one-ulp-damage"]),
+        (["assemble", "--target", "sm_70"], ["target", "'sm_70'"]),
+        (["receipt", "show", "/no/such/file"], ["receipt", "/no/such/file"]),
+        (["no-such-command"], ["no-such-command"]),
+        (["timing", "--rounds", "1"], ["--rounds"]),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    for word in words:
+        assert word in captured.err
+
+
+@pytest.mark.parametrize("command", ["list", "parity", "selftest", "assemble", "ptx", "timing", "receipt"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "--help"]) == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert "contract splitk/1" in capsys.readouterr().out
+
+
+def test_ptx_prints_one_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.json"
+    assert run(["ptx", "--entry", "splitk_reduce_d256", "--target", "sm_121", "--json", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert ".target sm_121" in out
+    assert out.count(".entry") == 1
+    assert json.loads(path.read_text())["kernels"][0]["ptx"] == out
+
+
+def test_parity_holds_and_leaves_a_receipt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, receipt = tmp_path / "found.json", tmp_path / "deep" / "receipt.json"
+    arguments = ["parity", "--case", CASE, "--executor", "machine", "--json", str(found), "--receipt", str(receipt)]
+    assert run(arguments) == 0
+    made = read_receipt(receipt)
+    assert made.status == "holds"
+    assert made.interpreted is not None
+    assert made.measured is None
+    (case,) = made.interpreted.cases
+    assert {check.name for check in case.checks} == {"bits", "oracle", "naive", "split-naive", "memory"}
+    assert json.loads(found.read_text())["status"] == "holds"
+    out = capsys.readouterr()
+    assert CASE in out.out
+    assert not out.err, "no progress bar in a pipe"
+    assert run(["receipt", "show", str(receipt)]) == 0
+
+
+def test_unwritable_file_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["parity", "--receipt", str(tmp_path)]) == 2
+    assert "not of a folder" in capsys.readouterr().err
+
+
+def test_interruption_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("diffcheck.cli.parity.run_suite", interrupt)
+    assert run(["parity", "--case", CASE, "--executor", "machine", "--receipt", str(tmp_path / "r.json")]) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["timing"], ["parity", "--executor", "gpu"]])
+def test_without_a_gpu_the_reason_is_given(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    if get_executor("gpu").available():
+        pytest.skip("there is a GPU here")
+    assert run(command) == 2
+    assert get_executor("gpu").available().reason in capsys.readouterr().err

@@ -1,0 +1,167 @@
+"""Receipts: the schema that is shipped, what the models refuse, and how files are written."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from diffcheck.errors import BadInputError
+from diffcheck.receipts.fields import Real
+from diffcheck.receipts.metrics import Check
+from diffcheck.receipts.model import Receipt, read_receipt, receipt_schema
+from diffcheck.receipts.provenance import source_tree
+from diffcheck.receipts.write import write_text
+
+SHA = "0" * 64
+CASE = {
+    "name": "a-case",
+    "num_q_heads": 8,
+    "num_kv_heads": 2,
+    "head_dim": 256,
+    "kv_len": 65,
+    "storage": "f16",
+    "layout": "dense",
+    "generator": "random",
+    "seed": 0,
+    "expect": "bound",
+    "bytes_moved": 1,
+    "plan": {"key": "k", "profile": "h200", "policy": "one-wave", "chunk": 64, "n_splits": 2, "tile": "w8r8"},
+}
+
+
+def check(holds: bool) -> dict[str, Any]:
+    return {"name": "bits", "a": "builder", "b": "twin", "holds": holds, "reason": "r", "compared": 2048}
+
+
+def receipt(holds: bool = True, status: str = "holds", case_status: str = "holds") -> dict[str, Any]:
+    arm = {"name": "builder", "ptx_sha256": SHA, "interpreter_seconds": 0.5, "warp_instructions": 7}
+    judged = {"case": CASE, "status": case_status, "checks": [check(holds)]}
+    tool = {
+        "version": "0",
+        "tree": {"commit": None, "dirty": None},
+        "command": ["parity"],
+        "cases_sha256": SHA,
+        "tile_table_sha256": SHA,
+    }
+    return {
+        "schema": "diffcheck-receipt/1",
+        "tool": tool,
+        "contract": "splitk/1",
+        "arms": [{"name": "builder", "role": "bits", "title": "t", "sources": {"s": SHA}}],
+        "status": status,
+        "reference": {
+            "arm": "twin",
+            "host": "x86_64",
+            "cases": [{"case": CASE, "status": "holds", "checks": [check(True)], "host_seconds": 0.1}],
+        },
+        "interpreted": {
+            "machine_version": "0",
+            "host": "x86_64",
+            "target": "sm_90",
+            "cases": [{**judged, "arms": [arm]}],
+        },
+        "measured": None,
+        "assembled": None,
+        "storage_errors": [],
+        "selftest": {"status": "not run", "reason": "not asked for"},
+    }
+
+
+def test_shipped_schema_is_the_models() -> None:
+    shipped = resources.files("diffcheck").joinpath("receipts/schemas/diffcheck-receipt-1.json").read_text("utf-8")
+    assert json.loads(shipped) == receipt_schema(), "run: diffcheck receipt schema > (the shipped file)"
+
+
+def test_receipt_survives_a_round_trip(tmp_path: Path) -> None:
+    made = Receipt.model_validate(receipt())
+    path = tmp_path / "r.json"
+    write_text(path, made.model_dump_json(by_alias=True))
+    assert read_receipt(path) == made
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (receipt(holds=False), "contradicts the checks"),
+        (receipt(holds=False, case_status="fails"), "contradicts the cases"),
+        (receipt(status="fails"), "contradicts the cases"),
+        ({**receipt(), "interpreted": None}, "one of them must be there"),
+        ({**receipt(), "verdict": "PROMOTE"}, "Extra inputs"),
+    ],
+)
+def test_status_must_follow_from_the_payload(made: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Receipt.model_validate(made)
+
+
+def test_no_cases_is_no_receipt() -> None:
+    made = receipt()
+    made["interpreted"]["cases"] = []
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        Receipt.model_validate(made)
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.nan, '"NaN"'), (-math.inf, '"-Infinity"'), (0.5, "0.5")])
+def test_numbers_that_json_has_not_are_strings(value: float, text: str) -> None:
+    adapter = TypeAdapter[float](Real)
+    assert adapter.dump_json(value).decode() == text
+    again = adapter.validate_json(text)
+    assert again == value or (math.isnan(again) and math.isnan(value))
+
+
+def test_a_failed_check_carries_the_worst_word() -> None:
+    import numpy as np
+
+    from diffcheck.compare import bits_equal
+
+    a = np.zeros((2, 4), dtype=np.float32)
+    b = a.copy()
+    b[1, 2] = 1.0
+    made = Check.of("bits", "builder", "twin", bits_equal(a, b))
+    assert not made.holds
+    assert made.worst_row is not None
+    assert made.worst_row.worst is not None
+    assert (made.worst_row.worst.head, made.worst_row.worst.index) == (1, 2)
+    assert (made.worst_row.worst.a_bits, made.worst_row.worst.b_bits) == ("0x00000000", "0x3f800000")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "apr-kernel-receipt/v1"}', "\0\1\2"])
+def test_other_files_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(BadInputError) as caught:
+        read_receipt(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.json"
+    path.write_text("old")
+
+    def interrupt(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_text(path, "new")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["r.json"]
+
+
+def test_folders_are_made_and_files_are_no_folders(tmp_path: Path) -> None:
+    write_text(tmp_path / "a" / "b.json", "x")
+    assert (tmp_path / "a" / "b.json").read_text() == "x"
+    with pytest.raises(BadInputError, match="is a file"):
+        write_text(tmp_path / "a" / "b.json" / "c.json", "x")
+
+
+def test_tree_is_known_or_null() -> None:
+    tree = source_tree()
+    assert (tree.commit is None) == (tree.dirty is None)
+    assert tree.commit is None or len(tree.commit) == 40
