@@ -18,8 +18,8 @@ GEOMETRIES = ((8, 2), (16, 4), (24, 4))
 LENGTHS = (1, 5, 37, 64, 65, 4096, 4097, 8192)
 RUNG_LENGTHS = (4096, 8192, 20000, 60000, 148000, 262144)
 RUNG_GEOMETRIES = ((16, 4), (24, 4))
-W12_LENGTHS = (16384, 16385)
-"""The lengths from which the tile table takes 12 warps, and one past it."""
+LONG_TILE = 65536
+"""The length from which the tile table takes eight rows a step for f16 and groups of up to four."""
 
 QUICK = ("quick", "matrix")
 MATRIX = ("matrix",)
@@ -99,12 +99,12 @@ def _split_edges() -> Iterator[Case]:
 
 
 def _large_tile() -> Iterator[Case]:
-    """The 12-warp tile, which starts at 16,384 keys, with one KV head to keep it cheap."""
-    for storage in STORAGES:
-        yield case("random", (4, 1), 16384, storage)
-        yield case("random", (3, 1), 16385, storage, policy="fixed:7")
-        yield case("needles", (2, 1), 16384, storage)
-        yield case("needles", (1, 1), 16385, storage, policy="fixed:7")
+    """The tile of long f16 contexts and the last length before it, with one KV head to keep them cheap."""
+    yield case("random", (1, 1), LONG_TILE - 1, "f16")
+    yield case("random", (4, 1), LONG_TILE, "f16")
+    yield case("random", (3, 1), LONG_TILE + 1, "f16", policy="fixed:7")
+    yield case("needles", (2, 1), LONG_TILE, "f16")
+    yield case("rising", (1, 1), LONG_TILE + 1, "f16", policy="note")
 
 
 def _needles() -> Iterator[Case]:

@@ -32,11 +32,11 @@ def test_a_plan_tells_everything_that_decides_the_bits() -> None:
     assert (made.kv_len, made.num_q_heads, made.num_kv_heads, made.group_size, made.head_dim) == (4096, 16, 4, 4, 256)
     assert (made.storage, made.policy, made.profile.name, made.arch) == ("f16", "one-wave", "h200", 90)
     assert (made.s_target, made.chunk, made.n_splits) == (33, 125, 33)
-    assert (made.tile.warps, made.tile.rows, made.tile.vec, made.tile.name) == (8, 8, 8, "w8r8")
+    assert (made.tile.warps, made.tile.rows, made.tile.vec, made.tile.name) == (12, 4, 8, "w12r4")
     assert made.key.split("|")[:3] == [CONTRACT, "h200", "one-wave"]
-    assert made.partial_entry == "splitk_partial_f16_g4_d256_w8r8"
+    assert made.partial_entry == "splitk_partial_f16_g4_d256_w12r4"
     assert (made.reduce_entry, made.naive_entry) == ("splitk_reduce_d256", "naive_decode_f16_d256")
-    assert made.partial_launch == ((4, 33, 1), (256, 1, 1))
+    assert made.partial_launch == ((4, 33, 1), (384, 1, 1))
     assert made.reduce_launch == ((16, 8, 1), (256, 1, 1))
     assert made.naive_launch == ((16, 1, 1), (256, 1, 1))
 

@@ -62,7 +62,7 @@ fn names_follow_the_contract() {
     });
     assert_eq!(
         short.expect("a plan").partial_entry(),
-        "splitk_partial_f32_g4_d256_w8r4"
+        "splitk_partial_f32_g4_d256_w12r4"
     );
     let wide = Plan::new(&PlanRequest {
         num_q_heads: 24,
@@ -70,7 +70,7 @@ fn names_follow_the_contract() {
     });
     assert_eq!(
         wide.expect("a plan").partial_entry(),
-        "splitk_partial_f16_g6_d256_w8r8"
+        "splitk_partial_f16_g6_d256_w12r4"
     );
 }
 
