@@ -142,7 +142,7 @@ def run_with_tools(folder: Path, **tools: str) -> subprocess.CompletedProcess[st
         ({"cc": ""}, "setup: needs Rust >= 1.88 (cargo and rustc); found no `cargo` on PATH: "),
         (
             {"cc": "", "cargo": "echo cargo 1.70.0 '(ec8a8a0ca 2023-04-25)'"},
-            "setup: needs Rust >= 1.88 (cargo and rustc); found cargo 1.70.0 (ec8a8a0ca 2023-04-25): run `rustup update",
+            "setup: needs Rust >= 1.88 (cargo and rustc); found cargo 1.70.0 (ec8a8a0ca 2023-04-25): run",
         ),
         (
             {"cc": "", "cargo": "echo cargo 1.99.0"},
