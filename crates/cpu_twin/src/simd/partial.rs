@@ -78,8 +78,7 @@ fn walk<T: Lanes, const R: usize>(block: &Block<'_, T>, warp: usize, queries: &[
     let mut weights = [[_mm256_setzero_ps(); R]; MAX_GROUP];
     for base in block.steps(warp, &block.keys) {
         let live = R.min(block.keys.end - base);
-        prefetch::<T, R>(block, base + block.tile.warps as usize * R);
-        let partials = lane_sums::<T, R>(&step_rows(&block.k, base, live), queries);
+        let partials = lane_sums::<T, R>(block, base, live, queries);
         for (member, head) in heads.iter_mut().enumerate() {
             let scores = mask(_mm256_div_ps(sum_each(&partials[member]), sqrt_head_dim), live);
             let p = to_array(weigh(head, scores));
@@ -102,15 +101,16 @@ fn step_rows<'a, T: Lanes, const R: usize>(rows: &Rows<'a, T>, base: usize, live
     step
 }
 
-/// Asks for the rows of a later step; past the split's end nothing is asked for.
+/// Asks for row `key` of K and of V; past the split's end nothing is asked for.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn prefetch<T: Lanes, const R: usize>(block: &Block<'_, T>, base: usize) {
-    for key in base..block.keys.end.min(base + R) {
-        for rows in [&block.k, &block.v] {
-            for line in rows.row(key).chunks(LINE / size_of::<T>()) {
-                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
-            }
+fn prefetch<T: Lanes>(block: &Block<'_, T>, key: usize) {
+    if key >= block.keys.end {
+        return;
+    }
+    for rows in [&block.k, &block.v] {
+        for line in rows.row(key).chunks(LINE / size_of::<T>()) {
+            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
         }
     }
 }
@@ -118,9 +118,17 @@ fn prefetch<T: Lanes, const R: usize>(block: &Block<'_, T>, base: usize) {
 /// For each query head and row, the lane partials after the levels 16 and 8 of the tree: eight lanes are left.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn lane_sums<T: Lanes, const R: usize>(k: &[&[T; HEAD_DIM]; R], queries: &[Query]) -> [[__m256; MAX_ROWS]; MAX_GROUP] {
+fn lane_sums<T: Lanes, const R: usize>(
+    block: &Block<'_, T>,
+    base: usize,
+    live: usize,
+    queries: &[Query],
+) -> [[__m256; MAX_ROWS]; MAX_GROUP] {
     let mut sums = [[_mm256_setzero_ps(); MAX_ROWS]; MAX_GROUP];
-    for (row, k) in k.iter().enumerate() {
+    let next_base = base + block.tile.warps as usize * R;
+    for (row, k) in step_rows::<T, R>(&block.k, base, live).into_iter().enumerate() {
+        // A row at a time: the processor can wait for few lines at once, and there is work between.
+        prefetch(block, next_base + row);
         let mut partials = [[_mm256_setzero_ps(); LANE_BLOCKS]; MAX_GROUP];
         for lane_block in 0..LANE_BLOCKS {
             // SAFETY: this function has the features that `lanes` asks for.
