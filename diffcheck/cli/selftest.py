@@ -21,7 +21,7 @@ def selftest_command(
     ] = None,
     json: JsonFile = None,
 ) -> None:
-    """Plant faults in PTX, twin, comparator and results, and see each one caught by the check that is meant to.
+    """Plant faults in PTX, twin and comparator, and see each one caught by the check that is meant to.
 
     Does not hold when one survives. A mutant that can no longer be planted is an error.
     """

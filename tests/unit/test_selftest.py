@@ -35,7 +35,7 @@ TEXT = """.visible .entry kernel_a(
 
 
 def planted(finding: Finding, meant_for: str = "bits") -> Mutant:
-    return Mutant("planted", "result", "a fault", meant_for, lambda: finding)
+    return Mutant("planted", "comparator", "a fault", meant_for, lambda: finding)
 
 
 def test_an_edit_changes_its_phase_of_its_kernel_only() -> None:
