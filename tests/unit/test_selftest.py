@@ -6,10 +6,12 @@ import pytest
 
 from diffcheck.arms import get_arm
 from diffcheck.arms.base import DeviceArm
+from diffcheck.assemble.ptxas import assemble, find_ptxas
 from diffcheck.compare import Verdict
-from diffcheck.errors import BadInputError
+from diffcheck.errors import BadInputError, MissingRequirementError
 from diffcheck.selftest.base import Finding, Mutant, StaleMutantError
 from diffcheck.selftest.battery import BATTERY, Comparator, wrong_answers
+from diffcheck.selftest.damage import damage_edit
 from diffcheck.selftest.edit import Place, substitute, within
 from diffcheck.selftest.mutants.comparator import mutants as comparator_mutants
 from diffcheck.selftest.mutants.ptx import mutants as ptx_mutants
@@ -72,6 +74,26 @@ def test_every_ptx_mutant_applies_to_every_kind_of_kernel(entry: str, target: st
     assert faults
     for fault in faults:
         assert fault.edit(text) != text
+
+
+@pytest.mark.parametrize("mutant", ptx_mutants(), ids=lambda mutant: mutant.name)
+def test_a_ptx_mutant_is_ptx(mutant: Mutant) -> None:
+    try:
+        find_ptxas()
+    except MissingRequirementError as error:
+        pytest.skip(str(error))
+    arm = get_arm("builder")
+    assert isinstance(arm, DeviceArm)
+    edit = mutant.plant.edit if isinstance(mutant.plant, PtxFault) else damage_edit()
+    for entry in ("splitk_partial_f16_g4_d256_w8r8", "splitk_reduce_d256"):
+        text = arm.kernel(entry, "sm_90").ptx
+        try:
+            edited = edit(text)
+        except StaleMutantError:
+            continue  # it is planted in the other kernel
+        assemble(edited, entry, "sm_90")
+        return
+    pytest.fail("it is planted in neither kernel")
 
 
 @pytest.mark.parametrize(

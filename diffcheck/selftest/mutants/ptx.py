@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from diffcheck.selftest.base import Mutant
+from diffcheck.selftest.base import Mutant, StaleMutantError
 from diffcheck.selftest.damage import damage_mutant
 from diffcheck.selftest.edit import FMA, Edit, Place, substitute, unfuse, within
 from diffcheck.selftest.ptx_run import PtxFault
@@ -19,8 +19,8 @@ REDUCE = "splitk_reduce_"
 FULL_SPLIT = "random-8x2-L65-f16"
 # 203 keys in splits of 7: 29 splits to merge, every one with a masked row.
 MANY_SPLITS = "random-8x2-L203-f32-chunk7"
-# NaN where no kernel may look: K and V in one buffer, with NaN rows past the last key of V.
-NAN_BEYOND = "random-8x2-L65-f16-packed"
+# An infinity in the row of V that follows a split: masked there with weight 0, and 0 · inf is NaN.
+INF_BEYOND = "inf-value-6x2-L250-f16-chunk7"
 DENORMALS = "denormals-8x2-L203-f32"
 
 
@@ -36,10 +36,30 @@ def _own_maximum_as_base(place: Place) -> Edit:
     return within(place, substitute(r"sub\.rn\.f32 (%f\d+), (%f\d+), (%f\d+);", r"sub.rn.f32 \1, \2, \2;"))
 
 
-def _load_masked_rows(register_count: int = 0) -> Edit:
-    return within(
-        Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global)", r"\1\2", count=register_count)
-    )
+def _load_masked_rows() -> Edit:
+    return within(Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global)", r"\1\2", count=0))
+
+
+def _mask_by_context() -> Edit:
+    # Rows of V are live up to kv_len instead of up to the split's end: keys left = (kv_len - k0) - keys of the split
+    # more than the phase's own count.
+    def mask(text: str) -> str:
+        first, end = Place(PARTIAL, "place").span(text)
+        keys = re.search(r"min\.u32 (%r\d+), %r\d+, (%r\d+);", text[first:end])
+        if keys is None:
+            raise StaleMutantError("no minimum of the chunk and the keys left")
+        more = f"    .reg .b32 %mutant_r;\n    sub.s32 %mutant_r, {keys[2]}, {keys[1]};\n"
+
+        def count(phase: str) -> str:
+            live = re.search(r"setp\.gt\.s32 %p\d+, (%r\d+), 0;", phase)
+            if live is None:
+                raise StaleMutantError("no predicate of a live row")
+            changed = substitute(rf"(setp\.gt\.s32 %p\d+, ){live[1]},", r"\1%mutant_r,", count=0)(phase)
+            return f"{more}    add.s32 %mutant_r, %mutant_r, {live[1]};\n{changed}"
+
+        return within(Place(PARTIAL, "load v, masked"), count)(text)
+
+    return mask
 
 
 def _swap_group_index() -> Edit:
@@ -47,11 +67,13 @@ def _swap_group_index() -> Edit:
     def swap(text: str) -> str:
         text = substitute(r"mul\.lo\.u32 (%r\d+), (%r\d+), \d+;", r"mov.u32 \1, \2;")(text)
         stride = re.search(r"shl\.b64 (%rd\d+), %rd\d+, 2;", text)
+        if stride is None:
+            raise StaleMutantError("no stride between the heads of q")
         factor = (
             "    .reg .b32 %mutant_r;\n    .reg .b64 %mutant_rd;\n    mov.u32 %mutant_r, %nctaid.x;\n"
             "    cvt.u64.u32 %mutant_rd, %mutant_r;\n"
         )
-        register = stride[1] if stride else ""
+        register = stride[1]
         return substitute(
             r"^ *mad\.wide\.u32 .*\n", lambda m: f"{m[0]}{factor}    mul.lo.u64 {register}, {register}, %mutant_rd;\n"
         )(text)
@@ -108,8 +130,8 @@ def mutants() -> tuple[Mutant, ...]:
             *(_own_maximum_as_base(Place(REDUCE, "factors")), MANY_SPLITS),
         ),
         _ptx(
-            *("v-not-masked", "a masked row brings the V that lies in memory, with weight 0", "bits"),
-            *(_load_masked_rows(), NAN_BEYOND),
+            *("v-not-masked", "a masked row brings the V of the next split, with weight 0", "bits"),
+            *(_mask_by_context(), INF_BEYOND),
         ),
         _ptx(
             *("v-past-the-end", "a masked row of V is loaded where no memory is", "executes"),

@@ -12,12 +12,12 @@ from diffcheck.parity.judge_case import run_arm
 from diffcheck.selftest.base import Finding, Mutant
 from diffcheck.selftest.ptx_run import PROFILE, TARGET, prepared_case
 
-# Together they have full and single-key splits, many splits, moving maxima, and NaN in V beside a split's edge.
+# Together they have full and single-key splits, many splits, moving maxima, and an infinity in V past a split's end.
 CASES = (
     "random-8x2-L65-f16",
     "random-8x2-L203-f32-chunk7",
     "rising-8x2-L203-f16-fixed1",
-    "nan-value-6x2-L250-f32-chunk7",
+    "inf-value-6x2-L250-f16-chunk7",
 )
 
 
