@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -110,8 +110,9 @@ class GpuExecutor:
         return Outcome(out.over(after[out.buffer.name]), after, seconds)
 
 
+@lru_cache(maxsize=128)
 def load_module(ptx: str) -> Any:
-    """Have the driver assemble PTX text; return CuPy's module. Raises CuPy's driver error when it is refused."""
+    """Have the driver assemble PTX text, once; return CuPy's module. Raises CuPy's driver error when it is refused."""
     import cupy
 
     module = cupy.cuda.function.Module()
