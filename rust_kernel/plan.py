@@ -4,8 +4,8 @@ Everything here is a pure function of numbers. Splits and tile decide the bits o
 handed to every arm; two results may be compared to the bit only when their plans have the same `Plan.key`.
 
     >>> plan = make_plan(kv_len=4096, num_q_heads=16, num_kv_heads=4)
-    >>> plan.chunk, plan.n_splits, plan.tile.name
-    (125, 33, 'w8r8')
+    >>> plan.chunk, plan.n_splits
+    (125, 33)
 
 Whole numbers may be given as anything with `__index__`. A wrong type raises `TypeError`, anything else that is not
 allowed `PlanError`, with one line that names the field, the value and what is allowed.
