@@ -17,28 +17,16 @@ pub struct PlanError {
 impl PlanError {
     /// An error about `field`, whose `value` is not among what is `allowed`.
     pub fn new(field: &'static str, value: impl Display, allowed: impl Into<String>) -> Self {
-        Self {
-            field,
-            value: value.to_string(),
-            allowed: allowed.into(),
-        }
+        Self { field, value: value.to_string(), allowed: allowed.into() }
     }
 
     /// An error about a word that is not in a registry; the word is quoted and cut, so the message stays one line.
-    pub(crate) fn unknown_word<'a>(
-        field: &'static str,
-        word: &str,
-        known: impl Iterator<Item = &'a str>,
-    ) -> Self {
+    pub(crate) fn unknown_word<'a>(field: &'static str, word: &str, known: impl Iterator<Item = &'a str>) -> Self {
         const SHOWN: usize = 40;
         let mut shown: String = word.chars().take(SHOWN).collect();
         if word.chars().nth(SHOWN).is_some() {
             shown.push('…');
         }
-        Self::new(
-            field,
-            format_args!("{shown:?}"),
-            known.collect::<Vec<_>>().join(", "),
-        )
+        Self::new(field, format_args!("{shown:?}"), known.collect::<Vec<_>>().join(", "))
     }
 }

@@ -26,12 +26,7 @@ impl Geometry {
     /// # Errors
     /// When a head count is 0 or past 31 bits, `num_kv_heads` does not divide `num_q_heads`, the group is larger than
     /// [`MAX_GROUP_SIZE`], or `head_dim` is not among [`SUPPORTED_HEAD_DIMS`].
-    pub fn new(
-        num_q_heads: u32,
-        num_kv_heads: u32,
-        head_dim: u32,
-        storage: Storage,
-    ) -> Result<Self, PlanError> {
+    pub fn new(num_q_heads: u32, num_kv_heads: u32, head_dim: u32, storage: Storage) -> Result<Self, PlanError> {
         for (field, value) in [("num_kv_heads", num_kv_heads), ("num_q_heads", num_q_heads)] {
             if !(1..=MAX_HEADS).contains(&value) {
                 return Err(PlanError::new(field, value, format!("1 to {MAX_HEADS}")));
@@ -39,26 +34,15 @@ impl Geometry {
         }
         let group_size = num_q_heads / num_kv_heads;
         if !num_q_heads.is_multiple_of(num_kv_heads) || group_size > MAX_GROUP_SIZE {
-            let allowed = format!(
-                "num_kv_heads ({num_kv_heads}) times a whole number from 1 to {MAX_GROUP_SIZE}"
-            );
+            let allowed = format!("num_kv_heads ({num_kv_heads}) times a whole number from 1 to {MAX_GROUP_SIZE}");
             return Err(PlanError::new("num_q_heads", num_q_heads, allowed));
         }
         if !SUPPORTED_HEAD_DIMS.contains(&head_dim) {
             let dims: Vec<String> = SUPPORTED_HEAD_DIMS.iter().map(u32::to_string).collect();
             return Err(PlanError::new("head_dim", head_dim, dims.join(", ")));
         }
-        debug_assert!(
-            TILE_TABLE
-                .iter()
-                .any(|row| row.head_dim == head_dim && row.storage == storage)
-        );
-        Ok(Self {
-            num_q_heads,
-            num_kv_heads,
-            head_dim,
-            storage,
-        })
+        debug_assert!(TILE_TABLE.iter().any(|row| row.head_dim == head_dim && row.storage == storage));
+        Ok(Self { num_q_heads, num_kv_heads, head_dim, storage })
     }
 
     /// Query heads.

@@ -61,45 +61,18 @@ impl Plan {
     /// When the shape is not supported (see [`Geometry::new`]), `kv_len` is 0, or the call would have more than
     /// [`MAX_SPLITS`] splits.
     pub fn new(request: &PlanRequest) -> Result<Self, PlanError> {
-        let &PlanRequest {
-            kv_len,
-            num_q_heads,
-            num_kv_heads,
-            head_dim,
-            storage,
-            policy,
-            profile,
-        } = request;
+        let &PlanRequest { kv_len, num_q_heads, num_kv_heads, head_dim, storage, policy, profile } = request;
         let geometry = Geometry::new(num_q_heads, num_kv_heads, head_dim, storage)?;
         if kv_len == 0 {
-            return Err(PlanError::new(
-                "kv_len",
-                kv_len,
-                format!("1 to {}", u32::MAX),
-            ));
+            return Err(PlanError::new("kv_len", kv_len, format!("1 to {}", u32::MAX)));
         }
         let (s_target, chunk) = cut(policy, kv_len, num_kv_heads, &profile);
         let n_splits = kv_len.div_ceil(chunk);
         if n_splits > MAX_SPLITS {
             return Err(too_many_splits(n_splits, kv_len, chunk));
         }
-        let tile = tile::lookup(
-            profile.arch,
-            head_dim,
-            storage,
-            geometry.group_size(),
-            kv_len,
-        )?;
-        Ok(Self {
-            geometry,
-            kv_len,
-            policy,
-            profile,
-            s_target,
-            chunk,
-            n_splits,
-            tile,
-        })
+        let tile = tile::lookup(profile.arch, head_dim, storage, geometry.group_size(), kv_len)?;
+        Ok(Self { geometry, kv_len, policy, profile, s_target, chunk, n_splits, tile })
     }
 
     /// The shape of the call.
@@ -140,26 +113,13 @@ impl Plan {
     /// Everything but the inputs that decides the bits: `contract|profile|policy|chunk|tile`, where the tile is written
     /// with its vector width, so that the lane map is in it.
     pub fn key(&self) -> String {
-        let Self {
-            policy,
-            chunk,
-            tile,
-            ..
-        } = self;
-        format!(
-            "{CONTRACT}|{}|{policy}|chunk={chunk}|{tile}v{}",
-            self.profile.name, tile.vec
-        )
+        let Self { policy, chunk, tile, .. } = self;
+        format!("{CONTRACT}|{}|{policy}|chunk={chunk}|{tile}v{}", self.profile.name, tile.vec)
     }
 
     /// Name of the partial kernel.
     pub fn partial_entry(&self) -> String {
-        let (storage, group, head_dim, tile) = (
-            self.storage(),
-            self.group_size(),
-            self.head_dim(),
-            self.tile,
-        );
+        let (storage, group, head_dim, tile) = (self.storage(), self.group_size(), self.head_dim(), self.tile);
         format!("splitk_partial_{storage}_g{group}_d{head_dim}_{tile}")
     }
 
@@ -175,18 +135,12 @@ impl Plan {
 
     /// Grid and block of the partial kernel: a block for each KV head and split.
     pub fn partial_launch(&self) -> ([u32; 3], [u32; 3]) {
-        (
-            [self.num_kv_heads(), self.n_splits, 1],
-            [LANES * self.tile.warps, 1, 1],
-        )
+        ([self.num_kv_heads(), self.n_splits, 1], [LANES * self.tile.warps, 1, 1])
     }
 
     /// Grid and block of the reduce kernel: a block for each query head and 32 dimensions.
     pub fn reduce_launch(&self) -> ([u32; 3], [u32; 3]) {
-        (
-            [self.num_q_heads(), self.head_dim() / REDUCE_DIMS, 1],
-            [REDUCE_THREADS, 1, 1],
-        )
+        ([self.num_q_heads(), self.head_dim() / REDUCE_DIMS, 1], [REDUCE_THREADS, 1, 1])
     }
 
     /// Grid and block of the naive kernel: a block for each query head.
@@ -200,11 +154,7 @@ impl Plan {
     /// When there is no such split.
     pub fn split_range(&self, split: u32) -> Result<Range<u32>, PlanError> {
         if split >= self.n_splits {
-            return Err(PlanError::new(
-                "split",
-                split,
-                format!("0 to {}", self.n_splits - 1),
-            ));
+            return Err(PlanError::new("split", split, format!("0 to {}", self.n_splits - 1)));
         }
         // `split < n_splits = ceil(kv_len / chunk)`, so the start lies before kv_len; only the end can pass 32 bits.
         let start = split * self.chunk;
@@ -223,21 +173,14 @@ pub fn max_splits(
     profile: &DeviceProfile,
 ) -> Result<u32, PlanError> {
     if kv_capacity == 0 {
-        return Err(PlanError::new(
-            "kv_capacity",
-            kv_capacity,
-            format!("1 to {}", u32::MAX),
-        ));
+        return Err(PlanError::new("kv_capacity", kv_capacity, format!("1 to {}", u32::MAX)));
     }
     if num_kv_heads == 0 {
         return Err(PlanError::new("num_kv_heads", num_kv_heads, "at least 1"));
     }
     // A target does not fall as kv_len grows (a rule's promise), and no call has more splits than its target.
     let (splits, chunk) = match policy.grain(kv_capacity, num_kv_heads, profile) {
-        Grain::Target(target) => (
-            clamp_target(target).min(kv_capacity.div_ceil(MIN_CHUNK)),
-            MIN_CHUNK,
-        ),
+        Grain::Target(target) => (clamp_target(target).min(kv_capacity.div_ceil(MIN_CHUNK)), MIN_CHUNK),
         Grain::Chunk(chunk) => (kv_capacity.div_ceil(chunk.max(1)), chunk),
     };
     if splits > MAX_SPLITS {
@@ -263,8 +206,6 @@ fn clamp_target(target: u64) -> u32 {
 }
 
 fn too_many_splits(n_splits: u32, kv_len: u32, chunk: u32) -> PlanError {
-    let allowed = format!(
-        "1 to {MAX_SPLITS} (a grid's limit; kv_len {kv_len} in chunks of {chunk} passes it)"
-    );
+    let allowed = format!("1 to {MAX_SPLITS} (a grid's limit; kv_len {kv_len} in chunks of {chunk} passes it)");
     PlanError::new("n_splits", n_splits, allowed)
 }

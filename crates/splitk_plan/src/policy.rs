@@ -47,9 +47,7 @@ pub const RULES: &[PolicyRule] = &[
         name: "note",
         takes_argument: false,
         summary: "four blocks for each multiprocessor",
-        grain: |input| {
-            Grain::Target(4 * u64::from(input.profile.sms) / u64::from(input.num_kv_heads))
-        },
+        grain: |input| Grain::Target(4 * u64::from(input.profile.sms) / u64::from(input.num_kv_heads)),
     },
     PolicyRule {
         name: "one-wave",
@@ -62,11 +60,7 @@ pub const RULES: &[PolicyRule] = &[
         takes_argument: false,
         summary: "three quarters of the blocks that are resident at once",
         // At most sms · blocks · 3 / 4, with 32-bit factors: widened so that the product by 3 cannot overflow.
-        grain: |input| {
-            Grain::Target(
-                (u128::from(input.profile.wave()) * 3 / 4) as u64 / u64::from(input.num_kv_heads),
-            )
-        },
+        grain: |input| Grain::Target((u128::from(input.profile.wave()) * 3 / 4) as u64 / u64::from(input.num_kv_heads)),
     },
     PolicyRule {
         name: "fixed",
@@ -97,26 +91,15 @@ impl Policy {
     pub fn new(name: &str, argument: Option<u32>) -> Result<Self, PlanError> {
         match RULES.iter().find(|rule| rule.name == name) {
             Some(rule) if rule.takes_argument == argument.is_some() && argument != Some(0) => {
-                Ok(Self {
-                    rule,
-                    argument: argument.unwrap_or(0),
-                })
+                Ok(Self { rule, argument: argument.unwrap_or(0) })
             }
-            _ => Err(Self::unknown(
-                &argument.map_or_else(|| name.to_owned(), |n| format!("{name}:{n}")),
-            )),
+            _ => Err(Self::unknown(&argument.map_or_else(|| name.to_owned(), |n| format!("{name}:{n}")))),
         }
     }
 
     /// How every policy is written, `N` standing for its argument.
     pub fn spellings() -> impl Iterator<Item = String> {
-        RULES.iter().map(|rule| {
-            if rule.takes_argument {
-                format!("{}:N", rule.name)
-            } else {
-                rule.name.to_owned()
-            }
-        })
+        RULES.iter().map(|rule| if rule.takes_argument { format!("{}:N", rule.name) } else { rule.name.to_owned() })
     }
 
     /// The rule behind this policy.
@@ -131,12 +114,7 @@ impl Policy {
 
     /// What the rule answers for a call.
     pub fn grain(&self, kv_len: u32, num_kv_heads: u32, profile: &DeviceProfile) -> Grain {
-        (self.rule.grain)(PolicyInput {
-            kv_len,
-            num_kv_heads,
-            profile,
-            argument: self.argument,
-        })
+        (self.rule.grain)(PolicyInput { kv_len, num_kv_heads, profile, argument: self.argument })
     }
 
     fn unknown(word: &str) -> PlanError {
@@ -179,11 +157,7 @@ impl FromStr for Policy {
         };
         // Digits only: `parse` alone would let a sign through, and one policy must have one spelling in a plan key.
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
-        let argument = digits
-            .parse()
-            .ok()
-            .filter(|_| plain)
-            .ok_or_else(|| Self::unknown(word))?;
+        let argument = digits.parse().ok().filter(|_| plain).ok_or_else(|| Self::unknown(word))?;
         Self::new(name, Some(argument)).map_err(|_| Self::unknown(word))
     }
 }

@@ -25,48 +25,12 @@ pub struct DeviceProfile {
 /// Every known profile. `generic` stands for a device that has no row of its own: the oldest architecture that is built
 /// for, and a middling power of two of multiprocessors, which 1, 2, 4 and 8 KV heads divide evenly.
 pub const PROFILES: &[DeviceProfile] = &[
-    DeviceProfile {
-        name: "h200",
-        arch: 90,
-        sms: 132,
-        blocks_per_sm: 1,
-        title: "NVIDIA H200",
-    },
-    DeviceProfile {
-        name: "rtx4090",
-        arch: 89,
-        sms: 128,
-        blocks_per_sm: 1,
-        title: "NVIDIA GeForce RTX 4090",
-    },
-    DeviceProfile {
-        name: "gb10",
-        arch: 121,
-        sms: 48,
-        blocks_per_sm: 1,
-        title: "NVIDIA GB10",
-    },
-    DeviceProfile {
-        name: "rtx5090",
-        arch: 120,
-        sms: 170,
-        blocks_per_sm: 1,
-        title: "NVIDIA GeForce RTX 5090",
-    },
-    DeviceProfile {
-        name: "a100",
-        arch: 80,
-        sms: 108,
-        blocks_per_sm: 1,
-        title: "NVIDIA A100",
-    },
-    DeviceProfile {
-        name: "generic",
-        arch: 80,
-        sms: 64,
-        blocks_per_sm: 1,
-        title: "any device from sm_80 on",
-    },
+    DeviceProfile { name: "h200", arch: 90, sms: 132, blocks_per_sm: 1, title: "NVIDIA H200" },
+    DeviceProfile { name: "rtx4090", arch: 89, sms: 128, blocks_per_sm: 1, title: "NVIDIA GeForce RTX 4090" },
+    DeviceProfile { name: "gb10", arch: 121, sms: 48, blocks_per_sm: 1, title: "NVIDIA GB10" },
+    DeviceProfile { name: "rtx5090", arch: 120, sms: 170, blocks_per_sm: 1, title: "NVIDIA GeForce RTX 5090" },
+    DeviceProfile { name: "a100", arch: 80, sms: 108, blocks_per_sm: 1, title: "NVIDIA A100" },
+    DeviceProfile { name: "generic", arch: 80, sms: 64, blocks_per_sm: 1, title: "any device from sm_80 on" },
 ];
 
 impl DeviceProfile {
@@ -84,12 +48,6 @@ impl FromStr for DeviceProfile {
             .iter()
             .find(|profile| profile.name == name)
             .copied()
-            .ok_or_else(|| {
-                PlanError::unknown_word(
-                    "profile",
-                    name,
-                    PROFILES.iter().map(|profile| profile.name),
-                )
-            })
+            .ok_or_else(|| PlanError::unknown_word("profile", name, PROFILES.iter().map(|profile| profile.name)))
     }
 }

@@ -19,10 +19,7 @@ pub const STORAGES: &[(Storage, &str, u32)] = &[(Storage::F32, "f32", 4), (Stora
 
 impl Storage {
     fn row(self) -> &'static (Self, &'static str, u32) {
-        STORAGES
-            .iter()
-            .find(|row| row.0 == self)
-            .expect("every storage has its row in STORAGES")
+        STORAGES.iter().find(|row| row.0 == self).expect("every storage has its row in STORAGES")
     }
 
     /// The word of this storage: `f32` or `f16`.
@@ -50,8 +47,6 @@ impl FromStr for Storage {
             .iter()
             .find(|row| row.1 == word)
             .map(|row| row.0)
-            .ok_or_else(|| {
-                PlanError::unknown_word("storage", word, STORAGES.iter().map(|row| row.1))
-            })
+            .ok_or_else(|| PlanError::unknown_word("storage", word, STORAGES.iter().map(|row| row.1)))
     }
 }

@@ -25,11 +25,7 @@ pub struct Tile {
 impl Tile {
     /// The tile of `warps` warps and `rows` rows a step, with the lane map of `storage` and `head_dim`.
     pub fn new(warps: u32, rows: u32, storage: Storage, head_dim: u32) -> Self {
-        Self {
-            warps,
-            rows,
-            vec: (head_dim / LANES).min(VECTOR_BYTES / storage.bytes()),
-        }
+        Self { warps, rows, vec: (head_dim / LANES).min(VECTOR_BYTES / storage.bytes()) }
     }
 
     /// Its name in kernel entries, `w<warps>r<rows>`. The vector width follows from storage and head dimension, which
@@ -83,34 +79,13 @@ pub const TILE_TABLE: &[TileRow] = &[
     row(Storage::F32, (5, 8), (1, ANY), 8, 4),
 ];
 
-const fn row(
-    storage: Storage,
-    group_size: (u32, u32),
-    kv_len: (u32, u32),
-    warps: u32,
-    rows: u32,
-) -> TileRow {
-    TileRow {
-        arch: (0, ANY),
-        head_dim: 256,
-        storage,
-        group_size,
-        kv_len,
-        warps,
-        rows,
-    }
+const fn row(storage: Storage, group_size: (u32, u32), kv_len: (u32, u32), warps: u32, rows: u32) -> TileRow {
+    TileRow { arch: (0, ANY), head_dim: 256, storage, group_size, kv_len, warps, rows }
 }
 
 impl TileRow {
     /// Whether the row is for such a call.
-    pub fn fits(
-        &self,
-        arch: u32,
-        head_dim: u32,
-        storage: Storage,
-        group_size: u32,
-        kv_len: u32,
-    ) -> bool {
+    pub fn fits(&self, arch: u32, head_dim: u32, storage: Storage, group_size: u32, kv_len: u32) -> bool {
         let holds = |range: (u32, u32), value: u32| range.0 <= value && value <= range.1;
         holds(self.arch, arch)
             && self.head_dim == head_dim
@@ -129,21 +104,11 @@ impl TileRow {
 ///
 /// # Errors
 /// When no row of the table fits.
-pub fn lookup(
-    arch: u32,
-    head_dim: u32,
-    storage: Storage,
-    group_size: u32,
-    kv_len: u32,
-) -> Result<Tile, PlanError> {
-    TILE_TABLE
-        .iter()
-        .find(|row| row.fits(arch, head_dim, storage, group_size, kv_len))
-        .map(TileRow::tile)
-        .ok_or_else(|| {
-            let value = format!(
-                "(sm_{arch}, head_dim {head_dim}, {storage}, group of {group_size}, kv_len {kv_len})"
-            );
+pub fn lookup(arch: u32, head_dim: u32, storage: Storage, group_size: u32, kv_len: u32) -> Result<Tile, PlanError> {
+    TILE_TABLE.iter().find(|row| row.fits(arch, head_dim, storage, group_size, kv_len)).map(TileRow::tile).ok_or_else(
+        || {
+            let value = format!("(sm_{arch}, head_dim {head_dim}, {storage}, group of {group_size}, kv_len {kv_len})");
             PlanError::new("tile", value, "a call that a row of the tile table fits")
-        })
+        },
+    )
 }

@@ -1,8 +1,6 @@
 //! Plans worked out by hand from the contract, and the wording of every refusal.
 
-use splitk_plan::{
-    DeviceProfile, Plan, PlanError, PlanRequest, Policy, Storage, max_splits, profile::PROFILES,
-};
+use splitk_plan::{DeviceProfile, Plan, PlanError, PlanRequest, Policy, Storage, max_splits, profile::PROFILES};
 
 fn request(kv_len: u32, policy: &str, profile: &str) -> PlanRequest {
     PlanRequest {
@@ -38,11 +36,7 @@ fn splits_of_the_h200() {
     ];
     for (kv_len, policy, expected) in table {
         let plan = plan(kv_len, policy, "h200");
-        assert_eq!(
-            (plan.s_target, plan.chunk, plan.n_splits),
-            expected,
-            "{kv_len} {policy}"
-        );
+        assert_eq!((plan.s_target, plan.chunk, plan.n_splits), expected, "{kv_len} {policy}");
     }
 }
 
@@ -56,31 +50,15 @@ fn names_follow_the_contract() {
     assert_eq!(long.partial_launch(), ([4, 33, 1], [384, 1, 1]));
     assert_eq!(long.reduce_launch(), ([16, 8, 1], [256, 1, 1]));
     assert_eq!(long.naive_launch(), ([16, 1, 1], [256, 1, 1]));
-    let short = Plan::new(&PlanRequest {
-        storage: Storage::F32,
-        ..request(4_096, "one-wave", "gb10")
-    });
-    assert_eq!(
-        short.expect("a plan").partial_entry(),
-        "splitk_partial_f32_g4_d256_w12r4"
-    );
-    let wide = Plan::new(&PlanRequest {
-        num_q_heads: 24,
-        ..request(262_144, "one-wave", "gb10")
-    });
-    assert_eq!(
-        wide.expect("a plan").partial_entry(),
-        "splitk_partial_f16_g6_d256_w12r4"
-    );
+    let short = Plan::new(&PlanRequest { storage: Storage::F32, ..request(4_096, "one-wave", "gb10") });
+    assert_eq!(short.expect("a plan").partial_entry(), "splitk_partial_f32_g4_d256_w12r4");
+    let wide = Plan::new(&PlanRequest { num_q_heads: 24, ..request(262_144, "one-wave", "gb10") });
+    assert_eq!(wide.expect("a plan").partial_entry(), "splitk_partial_f16_g6_d256_w12r4");
 }
 
 #[test]
 fn more_heads_than_blocks_still_make_one_split() {
-    let request = PlanRequest {
-        num_q_heads: 500,
-        num_kv_heads: 500,
-        ..request(5_000, "one-wave", "gb10")
-    };
+    let request = PlanRequest { num_q_heads: 500, num_kv_heads: 500, ..request(5_000, "one-wave", "gb10") };
     assert_eq!(Plan::new(&request).expect("a plan").n_splits, 1);
 }
 
@@ -104,31 +82,13 @@ fn refusals_name_field_value_and_what_is_allowed() {
         change(&mut request);
         Plan::new(&request)
     };
-    refused(
-        with(|r| r.kv_len = 0),
-        "kv_len is 0; allowed: 1 to 4294967295",
-    );
-    refused(
-        with(|r| r.num_kv_heads = 0),
-        "num_kv_heads is 0; allowed: 1 to 2147483647",
-    );
-    refused(
-        with(|r| r.num_q_heads = 0),
-        "num_q_heads is 0; allowed: 1 to 2147483647",
-    );
+    refused(with(|r| r.kv_len = 0), "kv_len is 0; allowed: 1 to 4294967295");
+    refused(with(|r| r.num_kv_heads = 0), "num_kv_heads is 0; allowed: 1 to 2147483647");
+    refused(with(|r| r.num_q_heads = 0), "num_q_heads is 0; allowed: 1 to 2147483647");
     let groups = "allowed: num_kv_heads (4) times a whole number from 1 to 8";
-    refused(
-        with(|r| r.num_q_heads = 17),
-        &format!("num_q_heads is 17; {groups}"),
-    );
-    refused(
-        with(|r| r.num_q_heads = 36),
-        &format!("num_q_heads is 36; {groups}"),
-    );
-    refused(
-        with(|r| r.num_q_heads = 3),
-        &format!("num_q_heads is 3; {groups}"),
-    );
+    refused(with(|r| r.num_q_heads = 17), &format!("num_q_heads is 17; {groups}"));
+    refused(with(|r| r.num_q_heads = 36), &format!("num_q_heads is 36; {groups}"));
+    refused(with(|r| r.num_q_heads = 3), &format!("num_q_heads is 3; {groups}"));
     refused(with(|r| r.head_dim = 128), "head_dim is 128; allowed: 256");
     refused(
         Plan::new(&request(65_536, "chunk:1", "h200")),
@@ -138,42 +98,19 @@ fn refusals_name_field_value_and_what_is_allowed() {
 
 #[test]
 fn words_that_are_in_no_registry_are_refused() {
-    let policies =
-        "note, one-wave, three-quarter-wave, fixed:N, chunk:N with N from 1 to 4294967295";
-    for word in [
-        "",
-        "two-waves",
-        "fixed",
-        "fixed:",
-        "fixed:0",
-        "chunk:0",
-        "chunk:+3",
-        "chunk:03",
-        "note:3",
-        "fixed:1:2",
-    ] {
-        refused(
-            word.parse::<Policy>(),
-            &format!("policy is {word:?}; allowed: {policies}"),
-        );
+    let policies = "note, one-wave, three-quarter-wave, fixed:N, chunk:N with N from 1 to 4294967295";
+    for word in
+        ["", "two-waves", "fixed", "fixed:", "fixed:0", "chunk:0", "chunk:+3", "chunk:03", "note:3", "fixed:1:2"]
+    {
+        refused(word.parse::<Policy>(), &format!("policy is {word:?}; allowed: {policies}"));
     }
-    refused(
-        "chunk:4294967296".parse::<Policy>(),
-        &format!("policy is \"chunk:4294967296\"; allowed: {policies}"),
-    );
+    refused("chunk:4294967296".parse::<Policy>(), &format!("policy is \"chunk:4294967296\"; allowed: {policies}"));
     refused(
         "h100".parse::<DeviceProfile>(),
         "profile is \"h100\"; allowed: h200, rtx4090, gb10, rtx5090, a100, generic",
     );
-    refused(
-        "bf16".parse::<Storage>(),
-        "storage is \"bf16\"; allowed: f32, f16",
-    );
-    let long = "x"
-        .repeat(1_000)
-        .parse::<Storage>()
-        .expect_err("a refusal")
-        .to_string();
+    refused("bf16".parse::<Storage>(), "storage is \"bf16\"; allowed: f32, f16");
+    let long = "x".repeat(1_000).parse::<Storage>().expect_err("a refusal").to_string();
     assert!(long.len() < 100, "a long word is cut: {long}");
 }
 
@@ -184,13 +121,7 @@ fn capacities_are_checked_too() {
     assert_eq!(max_splits(262_144, 4, policy("one-wave"), &h200), Ok(33));
     assert_eq!(max_splits(130, 4, policy("one-wave"), &h200), Ok(3));
     assert_eq!(max_splits(203, 4, policy("chunk:7"), &h200), Ok(29));
-    refused(
-        max_splits(0, 4, policy("note"), &h200),
-        "kv_capacity is 0; allowed: 1 to 4294967295",
-    );
-    refused(
-        max_splits(9, 0, policy("note"), &h200),
-        "num_kv_heads is 0; allowed: at least 1",
-    );
+    refused(max_splits(0, 4, policy("note"), &h200), "kv_capacity is 0; allowed: 1 to 4294967295");
+    refused(max_splits(9, 0, policy("note"), &h200), "num_kv_heads is 0; allowed: at least 1");
     assert!(max_splits(1_048_576, 4, policy("chunk:15"), &h200).is_err());
 }

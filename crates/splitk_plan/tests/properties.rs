@@ -7,8 +7,7 @@ use splitk_plan::policy::RULES;
 use splitk_plan::storage::STORAGES;
 use splitk_plan::tile::TILE_TABLE;
 use splitk_plan::{
-    DeviceProfile, Geometry, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, ScratchLayout,
-    Storage, max_splits,
+    DeviceProfile, Geometry, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, ScratchLayout, Storage, max_splits,
 };
 
 const KV_LEN_END: u32 = 1_048_576;
@@ -28,8 +27,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     let argument = prop_oneof![1_u32..=8, 1_u32..=300, 1_u32..=2_000_000];
     (0..RULES.len(), argument).prop_map(|(rule, argument)| {
         let rule = &RULES[rule];
-        Policy::new(rule.name, rule.takes_argument.then_some(argument))
-            .expect("a rule takes its own spelling")
+        Policy::new(rule.name, rule.takes_argument.then_some(argument)).expect("a rule takes its own spelling")
     })
 }
 
@@ -39,34 +37,21 @@ fn storage() -> impl Strategy<Value = Storage> {
 
 /// Lengths near the edges that matter, and lengths anywhere.
 fn kv_len() -> impl Strategy<Value = u32> {
-    prop_oneof![
-        1_u32..=300,
-        16_300_u32..=16_500,
-        1_u32..=KV_LEN_END,
-        Just(KV_LEN_END)
-    ]
+    prop_oneof![1_u32..=300, 16_300_u32..=16_500, 1_u32..=KV_LEN_END, Just(KV_LEN_END)]
 }
 
 fn request() -> impl Strategy<Value = PlanRequest> {
-    (
-        kv_len(),
-        1_u32..=8,
-        1_u32..=16,
-        storage(),
-        policy(),
-        device(),
+    (kv_len(), 1_u32..=8, 1_u32..=16, storage(), policy(), device()).prop_map(
+        |(kv_len, group, num_kv_heads, storage, policy, profile)| PlanRequest {
+            kv_len,
+            num_q_heads: group * num_kv_heads,
+            num_kv_heads,
+            head_dim: 256,
+            storage,
+            policy,
+            profile,
+        },
     )
-        .prop_map(
-            |(kv_len, group, num_kv_heads, storage, policy, profile)| PlanRequest {
-                kv_len,
-                num_q_heads: group * num_kv_heads,
-                num_kv_heads,
-                head_dim: 256,
-                storage,
-                policy,
-                profile,
-            },
-        )
 }
 
 fn is_chunk_policy(policy: Policy) -> bool {
@@ -179,22 +164,13 @@ proptest! {
 
 #[test]
 fn exactly_one_tile_fits_each_call() {
-    let edges: Vec<u32> = TILE_TABLE
-        .iter()
-        .flat_map(|row| [row.kv_len.0, row.kv_len.1])
-        .collect();
+    let edges: Vec<u32> = TILE_TABLE.iter().flat_map(|row| [row.kv_len.0, row.kv_len.1]).collect();
     for &(storage, ..) in STORAGES {
         for group_size in 1..=8 {
             for &kv_len in &edges {
                 for arch in [80, 89, 90, 120, 121] {
-                    let fits = |row: &&splitk_plan::TileRow| {
-                        row.fits(arch, 256, storage, group_size, kv_len)
-                    };
-                    assert_eq!(
-                        TILE_TABLE.iter().filter(fits).count(),
-                        1,
-                        "{storage} G {group_size} kv_len {kv_len}"
-                    );
+                    let fits = |row: &&splitk_plan::TileRow| row.fits(arch, 256, storage, group_size, kv_len);
+                    assert_eq!(TILE_TABLE.iter().filter(fits).count(), 1, "{storage} G {group_size} kv_len {kv_len}");
                 }
             }
         }
@@ -207,9 +183,7 @@ fn every_lane_map_covers_each_dimension_once() {
         let tile = row.tile();
         assert!(tile.rows.is_power_of_two());
         let elements = row.head_dim / 32;
-        let mut dims: Vec<u32> = (0..32)
-            .flat_map(|lane| (0..elements).map(move |i| tile.dim(lane, i)))
-            .collect();
+        let mut dims: Vec<u32> = (0..32).flat_map(|lane| (0..elements).map(move |i| tile.dim(lane, i))).collect();
         dims.sort_unstable();
         assert_eq!(dims, (0..row.head_dim).collect::<Vec<_>>());
     }
@@ -218,8 +192,5 @@ fn every_lane_map_covers_each_dimension_once() {
 #[test]
 fn a_geometry_is_what_it_was_made_from() {
     let geometry = Geometry::new(24, 4, 256, Storage::F16).expect("a supported shape");
-    assert_eq!(
-        (geometry.group_size(), geometry.elements_per_lane()),
-        (6, 8)
-    );
+    assert_eq!((geometry.group_size(), geometry.elements_per_lane()), (6, 8));
 }
