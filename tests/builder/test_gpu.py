@@ -1,4 +1,4 @@
-"""SplitKDecode and NaiveDecode on a CUDA device, against the CPU twin. Skipped, with the reason, where there is none."""
+"""SplitKDecode and NaiveDecode on a CUDA device against the CPU twin; skipped, with the reason, where there is none."""
 
 from __future__ import annotations
 
@@ -62,6 +62,10 @@ def inputs(kv_len: int, heads: int = 16, kv_heads: int = 4, storage: str = "f16"
     return Inputs(q, k, v, kv_len)
 
 
+def on_device(cupy: Any, host: Inputs) -> tuple[Any, Any, Any]:
+    return cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v)
+
+
 def expected(decode: SplitKDecode, host: Inputs) -> npt.NDArray[np.float32]:
     return twin.decode(host.q, host.k, host.v, decode.plan(host.kv_len))
 
@@ -80,7 +84,7 @@ def test_bits_are_the_twins(cupy: Any, heads: int, kv_heads: int, storage: str) 
     decode = SplitKDecode(heads, kv_heads, max(lengths), storage=storage)
     for kv_len in lengths:
         host = inputs(kv_len, heads, kv_heads, storage)
-        out = decode(cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v), kv_len)
+        out = decode(*on_device(cupy, host), kv_len)
         assert_bits(out, expected(decode, host))
 
 
@@ -89,16 +93,16 @@ def test_any_policy_and_profile_runs_on_the_device(cupy: Any, policy: str) -> No
     host = inputs(1000)
     for profile in ("gb10", "rtx4090"):
         decode = SplitKDecode(16, 4, 1000, policy=policy, profile=profile)
-        out = decode(cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v), 1000)
+        out = decode(*on_device(cupy, host), 1000)
         assert_bits(out, expected(decode, host))
 
 
 def test_a_result_does_not_depend_on_the_capacity_or_on_what_ran_before(cupy: Any) -> None:
     host = inputs(203)
-    device = [cupy.asarray(array) for array in (host.q, host.k, host.v)]
+    device = on_device(cupy, host)
     exact, large = SplitKDecode(16, 4, 203), SplitKDecode(16, 4, 50_000)
     longer = inputs(40_000)
-    large(cupy.asarray(longer.q), cupy.asarray(longer.k), cupy.asarray(longer.v), 40_000)
+    large(*on_device(cupy, longer), 40_000)
     want = expected(exact, host)
     assert_bits(exact(*device, 203), want)
     assert_bits(large(*device, 203), want)
@@ -131,7 +135,7 @@ def test_the_scratch_is_not_written_past_its_end(cupy: Any) -> None:
     guarded[4096:-4096] = 0xFF  # all NaN: a partial that is not written shows
     base = int(guarded.data.ptr) + 4096
     decode._parts = tuple(np.uint64(base + int(part) - int(scratch.data.ptr)) for part in decode._parts)
-    out = decode(cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v), 4097)
+    out = decode(*on_device(cupy, host), 4097)
     assert_bits(out, expected(decode, host))
     words = guarded.get()
     assert (words[:4096] == 0xA5).all()
@@ -141,7 +145,7 @@ def test_the_scratch_is_not_written_past_its_end(cupy: Any) -> None:
 def test_a_call_allocates_nothing(cupy: Any) -> None:
     decode = SplitKDecode(16, 4, 70_000)
     host = inputs(4097)
-    device = [cupy.asarray(array) for array in (host.q, host.k, host.v)]
+    device = on_device(cupy, host)
     out = cupy.empty((16, HEAD_DIM), dtype=np.float32)
     pool = cupy.get_default_memory_pool()
     free_before = cupy.cuda.runtime.memGetInfo()[0]
@@ -156,7 +160,7 @@ def test_a_call_allocates_nothing(cupy: Any) -> None:
 def test_a_captured_graph_replays_its_length_on_new_data(cupy: Any) -> None:
     first, second = inputs(300, seed=1), inputs(300, seed=2)
     decode = SplitKDecode(16, 4, 1000)
-    q, k, v = (cupy.asarray(array) for array in (first.q, first.k, first.v))
+    q, k, v = on_device(cupy, first)
     out = cupy.full((16, HEAD_DIM), np.nan, dtype=np.float32)
     stream = cupy.cuda.Stream(non_blocking=True)
     cupy.cuda.runtime.deviceSynchronize()
@@ -177,7 +181,7 @@ def test_a_captured_graph_replays_its_length_on_new_data(cupy: Any) -> None:
 def test_two_objects_on_two_streams_give_the_bits_of_one_after_the_other(cupy: Any) -> None:
     hosts = [inputs(3000, seed=seed) for seed in (1, 2)]
     decoders = [SplitKDecode(16, 4, 3000) for _ in hosts]
-    device = [[cupy.asarray(array) for array in (host.q, host.k, host.v)] for host in hosts]
+    device = [on_device(cupy, host) for host in hosts]
     wanted = [expected(decoder, host) for decoder, host in zip(decoders, hosts, strict=True)]
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in hosts]
     outs = [[cupy.full((16, HEAD_DIM), np.nan, dtype=np.float32) for _ in range(100)] for _ in hosts]
@@ -195,7 +199,7 @@ def test_two_objects_on_two_streams_give_the_bits_of_one_after_the_other(cupy: A
 def test_every_way_to_name_a_stream_queues_on_it(cupy: Any) -> None:
     host = inputs(100)
     decode = SplitKDecode(16, 4, 100)
-    device = [cupy.asarray(array) for array in (host.q, host.k, host.v)]
+    device = on_device(cupy, host)
     cupy.cuda.runtime.deviceSynchronize()
     stream = cupy.cuda.Stream(non_blocking=True)
     for given in (stream, int(stream.ptr)):
@@ -252,7 +256,7 @@ def test_a_torch_graph_captures_a_call(cupy: Any, torch: Any) -> None:
 def test_host_arrays_and_wrong_dtypes_are_refused(cupy: Any) -> None:
     host = inputs(100)
     decode = SplitKDecode(16, 4, 100)
-    q, k, v = (cupy.asarray(array) for array in (host.q, host.k, host.v))
+    q, k, v = on_device(cupy, host)
     with pytest.raises(ArgumentTypeError, match="q is "):
         decode(host.q, k, v, 100)
     with pytest.raises(ArgumentTypeError, match=r"k\.dtype is f32; allowed: f16"):
@@ -267,7 +271,7 @@ def test_host_arrays_and_wrong_dtypes_are_refused(cupy: Any) -> None:
 def test_the_naive_kernel_is_close_to_a_softmax_in_f64(cupy: Any, storage: str) -> None:
     host = inputs(1000, 24, 4, storage)
     decode = NaiveDecode(24, 4, 1000, storage=storage)
-    out = decode(cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v), 1000).get()
+    out = decode(*on_device(cupy, host), 1000).get()
     for head in range(24):
         k, v = (array[:1000, head // 6].astype(np.float64) for array in (host.k, host.v))
         scores = k @ host.q[head].astype(np.float64) / 16

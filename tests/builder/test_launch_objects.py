@@ -215,5 +215,5 @@ def test_an_absent_driver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     runtime = SimpleNamespace(getDeviceCount=count, CUDARuntimeError=NoDriverError)
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    with pytest.raises(DeviceUnavailableError, match="^no usable CUDA driver: cudaErrorInsufficientDriver$"):
+    with pytest.raises(DeviceUnavailableError, match=r"^no usable CUDA driver: cudaErrorInsufficientDriver$"):
         NaiveDecode(16, 4, 4096)

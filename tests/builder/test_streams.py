@@ -56,9 +56,7 @@ def test_the_default_for_a_torch_tensor_is_torchs_current_stream(monkeypatch: py
 
 @pytest.mark.parametrize("stream", ["1", 1.0, True, object()])
 def test_what_is_no_stream_is_a_type_error(stream: object) -> None:
-    with pytest.raises(
-        ArgumentTypeError, match="stream is a .*; allowed: None, an int or an object with __cuda_stream__"
-    ):
+    with pytest.raises(ArgumentTypeError, match=r"stream is a .*; allowed: None, an int or an object with"):
         handle(stream)
 
 
