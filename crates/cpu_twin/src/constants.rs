@@ -27,5 +27,3 @@ pub(crate) const LANES: usize = 32;
 pub(crate) const CLASSES: usize = 8;
 /// Most rows a warp step.
 pub(crate) const MAX_ROWS: usize = 8;
-/// Most query heads a KV head.
-pub(crate) const MAX_GROUP: usize = splitk_plan::MAX_GROUP_SIZE as usize;

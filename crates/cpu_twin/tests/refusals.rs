@@ -6,7 +6,7 @@ use cpu_twin::{
     Fault, Inputs, KvElements, KvView, Options, PartialsView, Path, QueryView, TwinError, decode, partial, reduce,
 };
 use half::f16;
-use splitk_plan::{Plan, Storage};
+use splitk_plan::{Plan, Storage, Tile};
 use support::{Aligned, SMALL, Shape};
 
 const SHAPE: Shape = Shape { kv_len: 10, group_size: 2, num_kv_heads: 2, policy: "one-wave", ..SMALL };
@@ -86,10 +86,13 @@ fn plans_that_were_changed() {
         "plan is kv_len 10, chunk 64, n_splits 2; allowed: n_splits = ceil(kv_len / chunk), both at least 1",
     );
     refused(
-        |_, plan, _| plan.tile.rows = 16,
+        |_, plan, _| plan.tile = Tile { warps: 8, rows: 16, vec: 8 },
         "tile is w8r16v8; allowed: 1 to 32 warps, 1, 2, 4 or 8 rows, vectors of 8",
     );
-    refused(|_, plan, _| plan.tile.vec = 4, "tile is w8r8v4; allowed: 1 to 32 warps, 1, 2, 4 or 8 rows, vectors of 8");
+    refused(
+        |_, plan, _| plan.tile = Tile { warps: 8, rows: 8, vec: 4 },
+        "tile is w8r8v4; allowed: 1 to 32 warps, 1, 2, 4 or 8 rows, vectors of 8",
+    );
 }
 
 #[test]

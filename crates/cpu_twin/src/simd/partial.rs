@@ -8,12 +8,16 @@ use std::arch::x86_64::{
     _mm256_fmadd_ps, _mm256_max_ps, _mm256_mul_ps, _mm256_set1_ps, _mm256_setr_ps, _mm256_setzero_ps, _mm256_sub_ps,
 };
 
+use splitk_plan::MAX_GROUP_SIZE;
+
 use super::exp::{exp, exp_one};
 use super::rows::{ELEMENTS, HEAD_DIM, LANE_BLOCKS, Lanes};
 use super::vector::{WIDTH, fma_one, load, store, sum_each, to_array};
 use crate::block::{Block, HeadPartial, Rows};
-use crate::constants::{LOWEST, MAX_GROUP, MAX_ROWS};
+use crate::constants::{LOWEST, MAX_ROWS};
 
+/// Most query heads a KV head.
+const MAX_GROUP: usize = MAX_GROUP_SIZE as usize;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
