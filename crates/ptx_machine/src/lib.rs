@@ -5,11 +5,24 @@
 //! (in strict mode), is refused with its line; an access that is out of bounds, misaligned or reads what no one wrote
 //! is a [`Fault`].
 
+mod ast;
+mod cfg;
 mod error;
+mod exec;
 mod fault;
+mod fma;
 mod launch;
+mod lexer;
+mod literal;
+mod lower;
 mod memory;
 mod module;
+mod parser;
+mod program;
+mod run;
+mod soft;
+mod suggest;
+mod table;
 mod types;
 
 pub use error::PtxError;
@@ -17,22 +30,8 @@ pub use fault::{Fault, FaultKind};
 pub use launch::{Arg, LaunchConfig, LaunchError, LaunchStats, Path};
 pub use memory::{AllocOptions, Memory, MemoryError};
 pub use module::{Entry, Module, ParamInfo, RegisterCounts};
+pub use run::launch;
 pub use types::{Scalar, Space};
 
 /// Largest source that is parsed, in bytes.
 pub const MAX_SOURCE_BYTES: usize = 16 << 20;
-
-/// Runs `entry` of `module` and waits for it.
-///
-/// # Errors
-/// If the launch is wrong or the kernel faults.
-pub fn launch(
-    module: &Module,
-    entry: &str,
-    memory: &mut Memory,
-    config: &LaunchConfig,
-    args: &[Arg],
-) -> Result<LaunchStats, LaunchError> {
-    let _ = (module, memory, config, args);
-    Err(LaunchError::input("entry", entry, "none in this build"))
-}

@@ -1,15 +1,35 @@
 //! A parsed module and what it tells about its entries.
 
-use crate::error::PtxError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::ast::{Function, Variable};
+use crate::error::{PtxError, excerpt};
+use crate::lower::{Context, constant_variables, lower_function};
+use crate::memory::{AllocOptions, Memory, MemoryError, ModuleVariables, Segment};
+use crate::parser::{check_source, parse};
+use crate::program::{Placed, Program};
+use crate::table::table;
+use crate::types::{Scalar, Space};
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 /// A PTX module, checked and ready to be launched.
 #[derive(Debug)]
 pub struct Module {
+    /// Tells the variables of modules apart.
+    id: u64,
     name: String,
+    source: String,
     version: (u32, u32),
     target: String,
     strict: bool,
     entries: Vec<Entry>,
+    /// One for each entry.
+    programs: Vec<Program>,
+    /// `.const` variables with their initial bytes.
+    constants: Vec<(Placed, Vec<u8>)>,
+    /// `.global` variables.
+    globals: Vec<Variable>,
 }
 
 /// Registers that an entry uses, by file.
@@ -60,6 +80,8 @@ pub struct Entry {
     pub required_threads: Option<[u32; 3]>,
     /// `.maxntid`: most threads of a block.
     pub max_threads: Option<u32>,
+    /// Element type and array length of each parameter.
+    pub(crate) param_types: Vec<(Scalar, Option<u32>)>,
 }
 
 impl Module {
@@ -93,12 +115,110 @@ impl Module {
         self.entries.iter().find(|e| e.name == name)
     }
 
-    /// Parses and checks a module.
+    /// Parses a module, holds every instruction against the opcode table and decodes it.
+    ///
+    /// `name` is what errors and faults call the source. A `strict` module refuses forms without an exact definition.
     ///
     /// # Errors
-    /// The first thing wrong with the text.
+    /// The first thing wrong with the text: its line, the text there, and what is allowed.
     pub fn parse(source: &[u8], name: &str, strict: bool) -> Result<Self, PtxError> {
-        let _ = (source, strict);
-        Err(PtxError { file: name.to_owned(), line: 0, text: String::new(), message: "no parser in this build".into(), nearest: None })
+        let text = check_source(source, name)?;
+        let ast = parse(text, name)?;
+        let table = table().map_err(|why| PtxError {
+            file: "opcodes.toml".to_owned(),
+            line: 0,
+            text: String::new(),
+            message: why.to_owned(),
+            nearest: None,
+        })?;
+        let context = Context { ast: &ast, table, file: name, source: text, strict };
+        let mut programs = Vec::with_capacity(ast.functions.len());
+        let mut entries = Vec::with_capacity(ast.functions.len());
+        for function in &ast.functions {
+            let program = lower_function(&context, function)?;
+            entries.push(describe(function, &program));
+            programs.push(program);
+        }
+        Ok(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            name: name.to_owned(),
+            source: text.to_owned(),
+            version: ast.version,
+            target: ast.target.name.clone(),
+            strict,
+            entries,
+            programs,
+            constants: constant_variables(&ast).into_iter().map(|(i, p)| (p, ast.variables[i].initial.clone())).collect(),
+            globals: ast.variables.into_iter().filter(|v| v.space == Space::Global).collect(),
+        })
+    }
+
+    /// The decoded kernel that belongs to `entries()[index]`.
+    pub(crate) fn program(&self, index: usize) -> &Program {
+        &self.programs[index]
+    }
+
+    /// Line and text of an instruction.
+    pub(crate) fn place(&self, index: usize, at: u32) -> (u32, String) {
+        let place = self.programs[index].places[at as usize];
+        let text = self.source.get(place.start..place.end).unwrap_or("");
+        (place.line, excerpt(text))
+    }
+
+    /// Puts the module's variables into `memory`, once.
+    pub(crate) fn place_variables(&self, memory: &mut Memory) -> Result<(), MemoryError> {
+        if memory.module(self.id).is_some() {
+            return Ok(());
+        }
+        let mut variables = ModuleVariables::default();
+        for variable in &self.globals {
+            let bytes = padded(&variable.initial, variable.bytes);
+            variables.global.push(memory.alloc(&variable.name, &bytes, AllocOptions::default())?);
+        }
+        for (placed, initial) in &self.constants {
+            let options = AllocOptions { initialised: true, writable: false };
+            let bytes = padded(initial, placed.bytes);
+            variables.constant.push(Segment::from_bytes(&placed.name, placed.address, &bytes, options));
+        }
+        memory.set_module(self.id, variables);
+        Ok(())
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+/// Initial bytes, with zeros behind them.
+fn padded(initial: &[u8], bytes: u64) -> Vec<u8> {
+    let mut all = initial.to_vec();
+    all.resize(bytes as usize, 0);
+    all
+}
+
+fn describe(function: &Function<'_>, program: &Program) -> Entry {
+    let packed = |placed: &[Placed]| placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes);
+    let params = function.params.iter().map(|p| ParamInfo {
+        name: p.name.clone(),
+        ty: p.count.map_or(p.ty.word().to_owned(), |n| format!("{}[{n}]", p.ty.word())),
+        align: p.align,
+        bytes: p.ty.bytes() * p.count.unwrap_or(1),
+    });
+    Entry {
+        name: function.name.clone(),
+        line: function.line,
+        params: params.collect(),
+        static_shared_bytes: packed(&program.shared) as u32,
+        uses_dynamic_shared: program.dynamic_shared.is_some(),
+        local_bytes: packed(&program.local) as u32,
+        registers: RegisterCounts {
+            b32: program.count32 as u32,
+            b64: program.count64 as u32,
+            pred: program.count_pred as u32,
+        },
+        instructions: function.instructions.len() as u32,
+        required_threads: function.required_threads,
+        max_threads: function.max_threads,
+        param_types: function.params.iter().map(|p| (p.ty, p.count)).collect(),
     }
 }

@@ -1,0 +1,141 @@
+//! Where lanes that a branch parted meet again: the branch's immediate post-dominator.
+//!
+//! Post-dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm",
+//! 2001) on the reversed flow graph, from one virtual exit.
+
+use crate::program::{Inst, NO_MEETING, Op, Slot};
+
+/// Most basic blocks of a kernel.
+pub(crate) const MAX_BLOCKS: usize = 1 << 16;
+
+/// Fills in the meeting point of every branch; `targets` has the target of each branch, `NO_MEETING` for others.
+pub(crate) fn set_meeting_points(insts: &mut [Inst]) -> Result<(), String> {
+    let starts = block_starts(insts);
+    if starts.len() > MAX_BLOCKS {
+        return Err(format!("the kernel has {} basic blocks; allowed: {MAX_BLOCKS}", starts.len()));
+    }
+    let graph = Graph::new(insts, &starts);
+    let meet = graph.immediate_post_dominators();
+    for (block, &at) in starts.iter().enumerate() {
+        let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
+        let last = &mut insts[end - 1];
+        debug_assert!(at as usize <= end - 1);
+        if last.op == Op::Branch {
+            let meeting = meet[block].and_then(|b| starts.get(b).copied()).unwrap_or(NO_MEETING);
+            last.imm = i64::from(last.target()) | (i64::from(meeting) << 32);
+        }
+    }
+    Ok(())
+}
+
+fn ends_block(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Branch | Op::Exit | Op::Trap)
+}
+
+/// First instruction of each basic block, rising.
+fn block_starts(insts: &[Inst]) -> Vec<u32> {
+    let mut is_start = vec![false; insts.len() + 1];
+    is_start[0] = true;
+    for (i, inst) in insts.iter().enumerate() {
+        if ends_block(inst) {
+            is_start[i + 1] = true;
+        }
+        if inst.op == Op::Branch {
+            is_start[inst.target() as usize] = true;
+        }
+    }
+    (0..insts.len()).filter(|&i| is_start[i]).map(|i| i as u32).collect()
+}
+
+/// The flow graph; the node behind the last block is the virtual exit.
+struct Graph {
+    successors: Vec<[Option<usize>; 2]>,
+    predecessors: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn new(insts: &[Inst], starts: &[u32]) -> Self {
+        let exit = starts.len();
+        let block_of = |at: u32| starts.binary_search(&at).unwrap_or(exit);
+        let mut successors = Vec::with_capacity(exit + 1);
+        for block in 0..exit {
+            let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
+            let last = &insts[end - 1];
+            let next = block_of(end as u32);
+            let guarded = last.guard != Slot::NONE;
+            successors.push(match last.op {
+                Op::Branch if guarded => [Some(block_of(last.target())), Some(next)],
+                Op::Branch => [Some(block_of(last.target())), None],
+                Op::Exit | Op::Trap if guarded => [Some(exit), Some(next)],
+                Op::Exit | Op::Trap => [Some(exit), None],
+                _ => [Some(next), None],
+            });
+        }
+        successors.push([None, None]);
+        let mut predecessors = vec![Vec::new(); exit + 1];
+        for (from, to) in successors.iter().enumerate() {
+            for &to in to.iter().flatten() {
+                predecessors[to].push(from);
+            }
+        }
+        Self { successors, predecessors }
+    }
+
+    /// Nodes that reach the exit, in post-order of a walk of the reversed graph.
+    fn post_order(&self) -> Vec<usize> {
+        let exit = self.successors.len() - 1;
+        let mut seen = vec![false; exit + 1];
+        let mut order = Vec::new();
+        let mut stack = vec![(exit, 0)];
+        seen[exit] = true;
+        while let Some((node, next)) = stack.pop() {
+            match self.predecessors[node].get(next) {
+                Some(&child) => {
+                    stack.push((node, next + 1));
+                    if !std::mem::replace(&mut seen[child], true) {
+                        stack.push((child, 0));
+                    }
+                }
+                None => order.push(node),
+            }
+        }
+        order
+    }
+
+    fn immediate_post_dominators(&self) -> Vec<Option<usize>> {
+        let exit = self.successors.len() - 1;
+        let order = self.post_order();
+        let mut rank = vec![usize::MAX; exit + 1];
+        for (i, &node) in order.iter().enumerate() {
+            rank[node] = i;
+        }
+        let mut dominator: Vec<Option<usize>> = vec![None; exit + 1];
+        dominator[exit] = Some(exit);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &node in order.iter().rev().filter(|&&n| n != exit) {
+                let known = self.successors[node].iter().flatten().copied().filter(|&s| dominator[s].is_some());
+                let new = known.reduce(|a, b| intersect(a, b, &dominator, &rank));
+                if new != dominator[node] {
+                    dominator[node] = new;
+                    changed = true;
+                }
+            }
+        }
+        dominator
+    }
+}
+
+/// The closest node that post-dominates both.
+fn intersect(mut a: usize, mut b: usize, dominator: &[Option<usize>], rank: &[usize]) -> usize {
+    while a != b {
+        while rank[a] < rank[b] {
+            a = dominator[a].unwrap_or(b);
+        }
+        while rank[b] < rank[a] {
+            b = dominator[b].unwrap_or(a);
+        }
+    }
+    a
+}

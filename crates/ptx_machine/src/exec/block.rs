@@ -1,0 +1,183 @@
+//! One block: its warps take turns, and meet at barriers.
+
+use super::spaces::Spaces;
+use super::warp::{Stop, Warp};
+use super::{Geometry, Isa};
+use crate::fault::{FaultKind, Trap};
+use crate::launch::LaunchStats;
+use crate::program::{Barrier, Program};
+
+/// Instructions that a warp executes before the next one's turn, so that one that waits for another by polling does
+/// not wait for ever.
+const TURN: u64 = 1 << 16;
+/// Barriers of a block.
+const BARRIERS: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// Waits at the barrier with this id.
+    Waiting(usize),
+    Exited,
+}
+
+/// A barrier that some warps have reached.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arrivals {
+    threads: u32,
+    /// The number of threads that it waits for, where the instruction says so.
+    count: Option<u32>,
+}
+
+/// A fault with the warp and instruction that it happened at.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub trap: Box<Trap>,
+    pub warp: usize,
+    pub at: u32,
+}
+
+/// Runs blocks, one after the other, on memory that it keeps.
+#[derive(Debug)]
+pub(super) struct BlockRunner<'a> {
+    isa: Isa,
+    geometry: &'a Geometry,
+    step_limit: u64,
+    warps: Vec<Warp<'a>>,
+    states: Vec<State>,
+    spaces: Spaces<'a>,
+    barriers: [Arrivals; BARRIERS],
+    steps: u64,
+    pub stats: LaunchStats,
+}
+
+impl<'a> BlockRunner<'a> {
+    pub fn new(isa: Isa, program: &'a Program, geometry: &'a Geometry, spaces: Spaces<'a>, step_limit: u64) -> Self {
+        let warps: Vec<_> = (0..geometry.warps() as usize).map(|w| Warp::new(program, w)).collect();
+        let states = vec![State::Ready; warps.len()];
+        let barriers = [Arrivals::default(); BARRIERS];
+        let stats = LaunchStats { approximate: program.approximate, ..LaunchStats::default() };
+        Self { isa, geometry, step_limit, warps, states, spaces, barriers, steps: 0, stats }
+    }
+
+    /// Runs the block with this index to its end.
+    pub fn run(&mut self, block: [u32; 3], globals: &[u64]) -> Result<(), Located> {
+        self.spaces.reset();
+        self.barriers = [Arrivals::default(); BARRIERS];
+        self.steps = 0;
+        for (warp, state) in self.warps.iter_mut().zip(&mut self.states) {
+            warp.start(self.geometry.lanes(warp.index));
+            self.geometry.fill(&mut warp.regs, warp.index, block, globals);
+            *state = State::Ready;
+        }
+        while self.states.iter().any(|&s| s != State::Exited) {
+            let mut progress = false;
+            for w in 0..self.warps.len() {
+                if self.states[w] == State::Ready {
+                    self.turn(w)?;
+                    progress = true;
+                }
+            }
+            if !self.release() && !progress {
+                return Err(self.deadlock());
+            }
+        }
+        self.stats.blocks += 1;
+        self.stats.warps += self.warps.len() as u64;
+        for warp in &self.warps {
+            self.stats.instructions += warp.counts.instructions;
+            self.stats.thread_instructions += warp.counts.thread_instructions;
+            self.stats.divergent_branches += warp.counts.divergent_branches;
+        }
+        Ok(())
+    }
+
+    /// Lets one warp run.
+    fn turn(&mut self, w: usize) -> Result<(), Located> {
+        let warp = &mut self.warps[w];
+        let turn = TURN.min(self.step_limit - self.steps);
+        let before = warp.counts.instructions;
+        let stop = warp.run(&self.isa, &self.spaces, turn);
+        self.steps += warp.counts.instructions - before;
+        let located = |warp: &Warp<'_>, trap| Located { trap, warp: w, at: warp.at };
+        match stop.map_err(|trap| located(warp, trap))? {
+            Stop::Exited => self.states[w] = State::Exited,
+            Stop::Turn if self.steps >= self.step_limit => {
+                let message = format!("the block has executed {} instructions, its step limit", self.steps);
+                return Err(located(warp, Trap::lanes(FaultKind::StepLimit, 0, message)));
+            }
+            Stop::Turn => {}
+            Stop::Barrier { kind, id, count } => {
+                self.arrive(w, kind, id, count).map_err(|trap| Located { trap, warp: w, at: self.warps[w].at })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, w: usize, kind: Barrier, id: u32, count: Option<u32>) -> Result<(), Box<Trap>> {
+        let bad = |message: String| Err(Trap::lanes(FaultKind::BadBarrier, 0, message));
+        if id as usize >= BARRIERS {
+            return bad(format!("barrier {id} does not exist; allowed: 0 to {}", BARRIERS - 1));
+        }
+        let threads = self.geometry.warps() * 32;
+        if let Some(count) = count.filter(|&c| c == 0 || c % 32 != 0 || c > threads) {
+            return bad(format!("{count} threads at a barrier; allowed: multiples of 32 up to the block's {threads}"));
+        }
+        let barrier = &mut self.barriers[id as usize];
+        if barrier.threads > 0 && barrier.count != count {
+            let shown = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
+            return bad(format!("barrier {id} waits for {} threads, here for {}", shown(barrier.count), shown(count)));
+        }
+        if count.is_some_and(|count| barrier.threads + 32 > count) {
+            return bad(format!("more threads than the count {} arrive at barrier {id}", barrier.threads));
+        }
+        barrier.threads += 32;
+        barrier.count = count;
+        if kind == Barrier::Sync {
+            self.states[w] = State::Waiting(id as usize);
+        }
+        self.stats.barriers += 1;
+        // A counted barrier may be used again by the warps that run on.
+        if count == Some(barrier.threads) {
+            self.open(id as usize);
+        }
+        Ok(())
+    }
+
+    /// Lets the warps at a barrier go on.
+    fn open(&mut self, id: usize) {
+        self.barriers[id] = Arrivals::default();
+        for state in self.states.iter_mut().filter(|s| **s == State::Waiting(id)) {
+            *state = State::Ready;
+        }
+    }
+
+    /// Opens the barriers at which all warps that have not exited wait; whether there was one.
+    fn release(&mut self) -> bool {
+        let alive = self.states.iter().filter(|&&s| s != State::Exited).count() as u32;
+        let mut opened = false;
+        for id in 0..BARRIERS {
+            let Arrivals { threads, count } = self.barriers[id];
+            if threads > 0 && count.is_none() && threads >= alive * 32 {
+                self.open(id);
+                opened = true;
+            }
+        }
+        opened
+    }
+
+    fn deadlock(&self) -> Located {
+        let waiting = self.states.iter().enumerate().filter_map(|(w, s)| match s {
+            State::Waiting(id) => Some((w, *id)),
+            _ => None,
+        });
+        let places = &self.warps[0].regs.program.places;
+        let line = |w: usize| places[self.warps[w].at as usize].line;
+        let shown: Vec<String> =
+            waiting.clone().map(|(w, id)| format!("warp {w} at barrier {id}, line {}", line(w))).collect();
+        let first = waiting.clone().next().map_or(0, |(w, _)| w);
+        let message = format!("all warps that are left wait for others: {}", shown.join("; "));
+        let trap = Trap::lanes(FaultKind::Deadlock, 0, message);
+        Located { trap, warp: first, at: self.warps[first].at }
+    }
+}

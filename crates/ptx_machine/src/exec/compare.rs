@@ -1,0 +1,149 @@
+//! Comparisons: `setp`, `set`, `testp`.
+
+use super::bits::join;
+use super::lanes::{Word, lanes2, map2, versions};
+use super::regs::Regs;
+use crate::fma::Fma;
+use crate::program::{Cmp, CmpType, Float, Inst, Int, Join, LANES, Op, SetResult, Slot, Testp};
+
+versions!(run);
+
+#[inline(always)]
+fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
+    match i.op {
+        Op::Setp(cmp, ty, how) => setp(regs, i, mask, cmp, ty, how),
+        Op::Set(cmp, ty, how, result) => set(regs, i, mask, cmp, ty, how, result),
+        Op::Testp(test, float) => testp(regs, i, mask, test, float),
+        Op::Copysign(Float::F64) => {
+            map2(regs, i, mask, |a: u64, b: u64| b & !(1 << 63) | a & (1 << 63));
+        }
+        Op::Copysign(_) => map2(regs, i, mask, |a: u32, b: u32| b & !(1 << 31) | a & (1 << 31)),
+        _ => {}
+    }
+}
+
+#[inline(always)]
+fn setp(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Join) {
+    let (holds, known) = compare(regs, i, cmp, ty);
+    let other = joined(regs, i.s[2], how);
+    let (value, value_known) = join((holds, known), other, how);
+    regs.set_pred(i.d[0], value, mask, value_known);
+    if i.d[1] != Slot::NONE {
+        // The second result joins the opposite of the comparison.
+        let (value, value_known) = join((!holds, known), other, how);
+        regs.set_pred(i.d[1], value, mask, value_known);
+    }
+}
+
+#[inline(always)]
+fn joined(regs: &Regs<'_>, s: Slot, how: Join) -> (u32, u32) {
+    if how == Join::None { (0, 0) } else { (regs.pred(s), regs.known_pred(s)) }
+}
+
+#[inline(always)]
+fn set(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Join, result: SetResult) {
+    let holds = compare(regs, i, cmp, ty);
+    let (value, known) = join(holds, joined(regs, i.s[2], how), how);
+    let yes = match result {
+        SetResult::Ones => u32::MAX,
+        SetResult::One(Float::F16) => 0x3c00,
+        SetResult::One(Float::Bf16) => 0x3f80,
+        SetResult::One(_) => 0x3f80_0000,
+    };
+    let out = std::array::from_fn(|l| if value >> l & 1 != 0 { yes } else { 0 });
+    regs.set32(i.d[0], &out, mask, known);
+}
+
+/// The lanes in which the comparison holds, and those in which it is known.
+#[inline(always)]
+fn compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, ty: CmpType) -> (u32, u32) {
+    match ty {
+        CmpType::Int(Int::U16) => ordered::<u16>(regs, i, cmp),
+        CmpType::Int(Int::S16) => ordered::<i16>(regs, i, cmp),
+        CmpType::Int(Int::U32) => ordered::<u32>(regs, i, cmp),
+        CmpType::Int(Int::S32) => ordered::<i32>(regs, i, cmp),
+        CmpType::Int(Int::U64) => ordered::<u64>(regs, i, cmp),
+        CmpType::Int(Int::S64) => ordered::<i64>(regs, i, cmp),
+        CmpType::Float(Float::F64, _) => float_compare::<f64>(regs, i, cmp, |x| x),
+        CmpType::Float(Float::F32, false) => float_compare::<f32>(regs, i, cmp, |x| x),
+        CmpType::Float(Float::F32, true) => float_compare::<f32>(regs, i, cmp, |x| if x.is_subnormal() { 0.0 } else { x }),
+        CmpType::Float(narrow, ftz) => narrow_compare(regs, i, cmp, narrow, ftz),
+    }
+}
+
+#[inline(always)]
+fn ordered<T: Word + Ord>(regs: &Regs<'_>, i: &Inst, cmp: Cmp) -> (u32, u32) {
+    let (a, b) = (T::load(regs, i.s[0]), T::load(regs, i.s[1]));
+    let holds = match cmp {
+        Cmp::Eq | Cmp::Equ => lanes2(&a, &b, |x, y| x == y),
+        Cmp::Ne | Cmp::Neu => lanes2(&a, &b, |x, y| x != y),
+        Cmp::Lt | Cmp::Ltu => lanes2(&a, &b, |x, y| x < y),
+        Cmp::Le | Cmp::Leu => lanes2(&a, &b, |x, y| x <= y),
+        Cmp::Gt | Cmp::Gtu => lanes2(&a, &b, |x, y| x > y),
+        Cmp::Ge | Cmp::Geu => lanes2(&a, &b, |x, y| x >= y),
+        Cmp::Num => u32::MAX,
+        Cmp::Nan => 0,
+    };
+    (holds, T::known(regs, i.s[0]) & T::known(regs, i.s[1]))
+}
+
+#[inline(always)]
+fn float_compare<T: Word + PartialOrd>(regs: &Regs<'_>, i: &Inst, cmp: Cmp, flush: impl Fn(T) -> T) -> (u32, u32) {
+    let (a, b) = (T::load(regs, i.s[0]).map(&flush), T::load(regs, i.s[1]).map(&flush));
+    let known = T::known(regs, i.s[0]) & T::known(regs, i.s[1]);
+    (compare_floats(&a, &b, cmp), known)
+}
+
+#[inline(always)]
+fn compare_floats<T: Copy + PartialOrd>(a: &[T; LANES], b: &[T; LANES], cmp: Cmp) -> u32 {
+    // Every comparison with NaN is false: the unordered forms are the opposite of the opposite comparison.
+    match cmp {
+        Cmp::Eq => lanes2(a, b, |x, y| x == y),
+        Cmp::Ne => lanes2(a, b, |x, y| x < y || x > y),
+        Cmp::Lt => lanes2(a, b, |x, y| x < y),
+        Cmp::Le => lanes2(a, b, |x, y| x <= y),
+        Cmp::Gt => lanes2(a, b, |x, y| x > y),
+        Cmp::Ge => lanes2(a, b, |x, y| x >= y),
+        Cmp::Equ => !lanes2(a, b, |x, y| x < y || x > y),
+        Cmp::Neu => lanes2(a, b, |x, y| x != y),
+        Cmp::Ltu => !lanes2(a, b, |x, y| x >= y),
+        Cmp::Leu => !lanes2(a, b, |x, y| x > y),
+        Cmp::Gtu => !lanes2(a, b, |x, y| x <= y),
+        Cmp::Geu => !lanes2(a, b, |x, y| x < y),
+        Cmp::Num => lanes2(a, b, |x, y| x <= y || x > y),
+        Cmp::Nan => !lanes2(a, b, |x, y| x <= y || x > y),
+    }
+}
+
+/// f16 and bf16, widened to f32, which is exact.
+fn narrow_compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, float: Float, ftz: bool) -> (u32, u32) {
+    let widen = |bits: u32| {
+        let flushed = if ftz { float.format().flush(u64::from(bits)) } else { u64::from(bits) };
+        f32::from_bits(Float::F32.format().convert(float.format(), flushed, crate::program::Round::Nearest) as u32)
+    };
+    let (a, b) = (regs.get32(i.s[0]).map(widen), regs.get32(i.s[1]).map(widen));
+    (compare_floats(&a, &b, cmp), regs.known32(i.s[0]) & regs.known32(i.s[1]))
+}
+
+fn testp(regs: &mut Regs<'_>, i: &Inst, mask: u32, test: Testp, float: Float) {
+    let format = float.format();
+    let (value, known) = if float == Float::F64 {
+        (*regs.get64(i.s[0]), regs.known64(i.s[0]))
+    } else {
+        (regs.get32(i.s[0]).map(u64::from), regs.known32(i.s[0]))
+    };
+    let holds = |bits: u64| {
+        let magnitude = bits & !format.sign_bit();
+        let infinity = format.infinity(false);
+        match test {
+            Testp::Finite => magnitude < infinity,
+            Testp::Infinite => magnitude == infinity,
+            Testp::Number => magnitude <= infinity,
+            Testp::NotANumber => magnitude > infinity,
+            Testp::Normal => magnitude < infinity && magnitude >= 1 << format.mantissa,
+            Testp::Subnormal => format.is_subnormal(bits),
+        }
+    };
+    let value = value.iter().enumerate().fold(0, |all, (l, &bits)| all | u32::from(holds(bits)) << l);
+    regs.set_pred(i.d[0], value, mask, known);
+}

@@ -1,0 +1,212 @@
+//! Loads and stores: every lane's address is checked, then all lanes are moved.
+
+use super::convert::extend;
+use super::regs::Regs;
+use super::spaces::Spaces;
+use crate::fault::{FaultKind, Trap};
+use crate::memory::Segment;
+use crate::program::{Access, FULL, Inst, LANES};
+use crate::types::{Kind, Scalar, Space};
+
+type Checked<T> = Result<T, Box<Trap>>;
+
+/// The lanes of a mask, rising.
+#[inline]
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            lane
+        })
+    })
+}
+
+/// An access whose lanes all lie in one segment.
+struct Group<'a> {
+    segment: &'a Segment,
+    /// Byte offset of each lane in the segment's words.
+    offsets: [u64; LANES],
+    mask: u32,
+}
+
+pub(super) fn load(regs: &mut Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
+    let addresses = addresses(regs, i, a, mask)?;
+    for_groups(spaces, warp, a, &addresses, mask, |group| {
+        load_group(regs, i, a, group);
+        Ok(())
+    })
+}
+
+pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
+    let addresses = addresses(regs, i, a, mask)?;
+    for part in 0..usize::from(a.count) {
+        let known = if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) };
+        let unknown = mask & !known;
+        if unknown != 0 {
+            let mut trap = Trap::lanes(FaultKind::UninitialisedStore, unknown, "stores a value that was never written");
+            trap.address = trap.lane.map(|l| addresses[l as usize]);
+            return Err(trap);
+        }
+    }
+    for_groups(spaces, warp, a, &addresses, mask, |group| {
+        if !group.segment.writable {
+            let lane = group.mask.trailing_zeros();
+            let message = format!("stores to `{}`, which is read-only", group.segment.name);
+            let address = Some(addresses[lane as usize]);
+            return Err(Box::new(Trap { kind: FaultKind::ReadOnly, lane: Some(lane), address, message }));
+        }
+        store_group(regs, i, a, group);
+        Ok(())
+    })
+}
+
+/// The address of every lane.
+#[inline]
+fn addresses(regs: &Regs<'_>, i: &Inst, a: Access, mask: u32) -> Checked<[u64; LANES]> {
+    let base = i.s[4];
+    let (values, known) = if a.wide_address {
+        (*regs.get64(base), regs.known64(base))
+    } else {
+        (regs.get32(base).map(u64::from), regs.known32(base))
+    };
+    let unknown = mask & !known;
+    if unknown != 0 {
+        let message = "the address depends on a value that was never written";
+        return Err(Trap::lanes(FaultKind::UninitialisedAddress, unknown, message));
+    }
+    Ok(values.map(|x| x.wrapping_add(i.imm as u64)))
+}
+
+/// Runs `f` over the lanes, grouped by the segment that they lie in; checks bounds and alignment on the way.
+#[inline]
+fn for_groups(
+    spaces: &Spaces<'_>,
+    warp: usize,
+    a: Access,
+    addresses: &[u64; LANES],
+    mask: u32,
+    mut f: impl FnMut(Group<'_>) -> Checked<()>,
+) -> Checked<()> {
+    let bytes = a.ty.bytes() * u32::from(a.count);
+    let misaligned = lanes(mask).find(|&l| addresses[l] & u64::from(bytes - 1) != 0);
+    if let Some(lane) = misaligned {
+        return Err(misalignment(spaces, warp, a, lane, addresses[lane], bytes));
+    }
+    let mut left = mask;
+    while left != 0 {
+        let first = left.trailing_zeros() as usize;
+        let (space, window) = match a.space {
+            Space::Generic => {
+                let space = Space::of_generic(addresses[first]);
+                (space, space.window())
+            }
+            space => (space, 0),
+        };
+        let address = addresses[first].wrapping_sub(window);
+        let Some(segment) = spaces.locate(space, warp, address, bytes) else {
+            let mut trap = spaces.explain(space, warp, first as u32, address, bytes);
+            trap.address = Some(addresses[first]);
+            return Err(trap);
+        };
+        let origin = segment.base.wrapping_add(window);
+        // A lane before the segment wraps to a huge offset.
+        let last = segment.len - u64::from(bytes);
+        let mut offsets = addresses.map(|x| x.wrapping_sub(origin));
+        let inside = offsets.iter().enumerate().fold(0, |m, (l, &o)| m | u32::from(o <= last) << l);
+        for (l, offset) in offsets.iter_mut().enumerate() {
+            *offset = offset.wrapping_add(4 * u64::from(segment.lane_words) * l as u64);
+        }
+        let group = inside & left;
+        f(Group { segment, offsets, mask: group })?;
+        left &= !group;
+    }
+    Ok(())
+}
+
+#[cold]
+fn misalignment(spaces: &Spaces<'_>, warp: usize, a: Access, lane: usize, address: u64, bytes: u32) -> Box<Trap> {
+    let space = if a.space == Space::Generic { Space::of_generic(address) } else { a.space };
+    let window = if a.space == Space::Generic { space.window() } else { 0 };
+    let near = crate::memory::nearest(spaces.of(space, warp), address.wrapping_sub(window));
+    let message = format!("the address is no multiple of the {bytes} bytes accessed ({near})");
+    Box::new(Trap { kind: FaultKind::Misaligned, lane: Some(lane as u32), address: Some(address), message })
+}
+
+/// The lanes in which all of the access, or one part of it, was written.
+#[inline]
+fn written(group: &Group<'_>, at: u64, bytes: u32) -> u32 {
+    if group.segment.all_written() {
+        return FULL;
+    }
+    lanes(group.mask).fold(0, |m, l| m | u32::from(group.segment.is_written(group.offsets[l] + at, bytes)) << l)
+}
+
+#[inline]
+fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: Group<'_>) {
+    let bytes = a.ty.bytes();
+    let all = written(&group, 0, bytes * u32::from(a.count));
+    for part in 0..u32::from(a.count) {
+        let at = u64::from(part * bytes);
+        let known = if all & group.mask == group.mask { all } else { written(&group, at, bytes) };
+        let d = i.d[part as usize];
+        if a.wide >> part & 1 != 0 {
+            let mut out = [0u64; LANES];
+            for l in lanes(group.mask) {
+                out[l] = extend(group.segment.load(group.offsets[l] + at, bytes), a.ty);
+            }
+            regs.set64(d, &out, group.mask, known);
+        } else {
+            let mut out = [0u32; LANES];
+            load32(&group, at, a.ty, a.narrow >> part & 1 != 0, &mut out);
+            regs.set32(d, &out, group.mask, known);
+        }
+    }
+}
+
+/// One part of a load into registers of up to 32 bits.
+#[inline]
+fn load32(group: &Group<'_>, at: u64, ty: Scalar, narrow: bool, out: &mut [u32; LANES]) {
+    if ty.bytes() == 4 {
+        let words = group.segment.words();
+        for l in lanes(group.mask) {
+            out[l] = words[((group.offsets[l] + at) / 4) as usize].load(std::sync::atomic::Ordering::Relaxed);
+        }
+        return;
+    }
+    let keep = if narrow { 0xffff } else { u32::MAX };
+    for l in lanes(group.mask) {
+        let bits = group.segment.load(group.offsets[l] + at, ty.bytes());
+        let value = if ty.kind() == Kind::Signed { extend(bits, ty) } else { bits };
+        out[l] = value as u32 & keep;
+    }
+}
+
+#[inline]
+fn store_group(regs: &Regs<'_>, i: &Inst, a: Access, group: Group<'_>) {
+    let bytes = a.ty.bytes();
+    for part in 0..u32::from(a.count) {
+        let at = u64::from(part * bytes);
+        let s = i.s[part as usize];
+        if a.wide >> part & 1 != 0 {
+            let value = regs.get64(s);
+            lanes(group.mask).for_each(|l| group.segment.store(group.offsets[l] + at, bytes, value[l]));
+        } else {
+            let value = regs.get32(s);
+            lanes(group.mask).for_each(|l| group.segment.store(group.offsets[l] + at, bytes, u64::from(value[l])));
+        }
+    }
+    if !group.segment.all_written() {
+        let total = bytes * u32::from(a.count);
+        lanes(group.mask).for_each(|l| group.segment.mark_written(group.offsets[l], total));
+    }
+}
+
+/// `isspacep`: whether a generic address lies in a space.
+pub(super) fn is_space(regs: &mut Regs<'_>, i: &Inst, space: Space, mask: u32) {
+    let known = regs.known64(i.s[0]);
+    let addresses = regs.get64(i.s[0]);
+    let holds = (0..LANES).fold(0, |m, l| m | u32::from(Space::of_generic(addresses[l]) == space) << l);
+    regs.set_pred(i.d[0], holds, mask, known);
+}

@@ -1,0 +1,228 @@
+//! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
+
+use super::regs::Regs;
+use super::spaces::Spaces;
+use super::{Isa, bits, collective, compare, convert, float, int, memory};
+use crate::fault::{FaultKind, Trap};
+use crate::program::{Barrier, Inst, NO_MEETING, Op, Program, Slot};
+
+/// Lanes that run together.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    pc: u32,
+    /// Where they meet the lanes of the frame below.
+    meeting: u32,
+    mask: u32,
+}
+
+/// Why a warp stopped running for now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// All lanes have exited.
+    Exited,
+    /// It arrived at a block barrier: id and, where given, the number of threads.
+    Barrier { kind: Barrier, id: u32, count: Option<u32> },
+    /// It used up its turn.
+    Turn,
+}
+
+/// Counts of one warp.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub instructions: u64,
+    pub thread_instructions: u64,
+    pub divergent_branches: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Warp<'p> {
+    pub regs: Regs<'p>,
+    /// Index in the block.
+    pub index: usize,
+    stack: Vec<Frame>,
+    /// Lanes that have not exited.
+    live: u32,
+    /// The instruction being executed, or the last one.
+    pub at: u32,
+    pub counts: Counts,
+}
+
+/// What an instruction leads to.
+enum Flow {
+    Next,
+    /// The stack has changed.
+    Frames,
+    Stop(Stop),
+}
+
+impl<'p> Warp<'p> {
+    pub fn new(program: &'p Program, index: usize) -> Self {
+        Self { regs: Regs::new(program), index, stack: Vec::new(), live: 0, at: 0, counts: Counts::default() }
+    }
+
+    /// Starts over with these lanes and nothing written.
+    pub fn start(&mut self, lanes: u32) {
+        self.regs.reset();
+        self.live = lanes;
+        self.at = 0;
+        self.counts = Counts::default();
+        self.stack.clear();
+        self.stack.push(Frame { pc: 0, meeting: NO_MEETING, mask: lanes });
+    }
+
+    /// Runs until something stops the warp, for at most `turn` instructions.
+    pub fn run(&mut self, isa: &Isa, spaces: &Spaces<'_>, turn: u64) -> Result<Stop, Box<Trap>> {
+        let end = self.counts.instructions + turn;
+        let program = self.regs.program;
+        while let Some(&Frame { pc, meeting, mask }) = self.stack.last() {
+            if pc == meeting || mask == 0 {
+                self.stack.pop();
+                continue;
+            }
+            let mut pc = pc;
+            loop {
+                if pc == meeting {
+                    self.stack.pop();
+                    break;
+                }
+                if self.counts.instructions == end {
+                    self.set_pc(pc);
+                    return Ok(Stop::Turn);
+                }
+                self.at = pc;
+                let inst = &program.insts[pc as usize];
+                let active = self.active(inst, mask)?;
+                self.counts.instructions += 1;
+                self.counts.thread_instructions += u64::from(active.count_ones());
+                pc += 1;
+                if inst.op == Op::Branch && active == mask {
+                    pc = inst.target();
+                    continue;
+                }
+                if active == 0 {
+                    continue;
+                }
+                match self.execute(isa, spaces, inst, active, mask, pc)? {
+                    Flow::Next => {}
+                    Flow::Frames => break,
+                    Flow::Stop(stop) => {
+                        self.set_pc(pc);
+                        return Ok(stop);
+                    }
+                }
+            }
+        }
+        Ok(Stop::Exited)
+    }
+
+    fn set_pc(&mut self, pc: u32) {
+        if let Some(top) = self.stack.last_mut() {
+            top.pc = pc;
+        }
+    }
+
+    /// The lanes of `mask` that the instruction's guard lets through.
+    #[inline]
+    fn active(&self, inst: &Inst, mask: u32) -> Result<u32, Box<Trap>> {
+        if inst.guard == Slot::NONE {
+            return Ok(mask);
+        }
+        let unknown = mask & !self.regs.known_pred(inst.guard);
+        if unknown != 0 {
+            let message = "the guard depends on a value that was never written";
+            return Err(Trap::lanes(FaultKind::UninitialisedPredicate, unknown, message));
+        }
+        Ok(mask & self.regs.pred(inst.guard))
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        isa: &Isa,
+        spaces: &Spaces<'_>,
+        inst: &Inst,
+        active: u32,
+        mask: u32,
+        next: u32,
+    ) -> Result<Flow, Box<Trap>> {
+        let regs = &mut self.regs;
+        match inst.op {
+            Op::Float(..) => isa.run(float::native, float::portable, regs, inst, active),
+            Op::Cvt(_) => isa.run(convert::native, convert::portable, regs, inst, active),
+            Op::Int(..) => isa.run(int::native, int::portable, regs, inst, active),
+            Op::Setp(..) | Op::Set(..) | Op::Testp(..) | Op::Copysign(_) => {
+                isa.run(compare::native, compare::portable, regs, inst, active);
+            }
+            Op::Bits(..) | Op::PredLogic(_) | Op::Mov32 | Op::Mov64 | Op::MovPred | Op::Pack { .. }
+            | Op::Unpack { .. } | Op::Selp32 | Op::Selp64 | Op::Slct { .. } => {
+                isa.run(bits::native, bits::portable, regs, inst, active);
+            }
+            Op::Load(access) => memory::load(regs, spaces, self.index, inst, access, active)?,
+            Op::Store(access) => memory::store(regs, spaces, self.index, inst, access, active)?,
+            Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
+            Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,
+            Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
+            Op::ActiveMask => collective::active_mask(regs, inst, active),
+            Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
+            Op::Nop => {}
+            Op::Barrier { kind, counted, aligned } => return self.barrier(inst, active, kind, counted, aligned),
+            Op::Branch => {
+                self.part(active, mask, inst, next);
+                return Ok(Flow::Frames);
+            }
+            Op::Exit => {
+                self.exit(active, next);
+                return Ok(Flow::Frames);
+            }
+            Op::Trap => return Err(Trap::lanes(FaultKind::Trap, active, "the kernel stops itself")),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Splits the top frame at a branch that only `taken` of its lanes take.
+    fn part(&mut self, taken: u32, mask: u32, inst: &Inst, next: u32) {
+        self.counts.divergent_branches += 1;
+        let meeting = inst.meeting();
+        let rest = Frame { pc: next, meeting, mask: mask & !taken };
+        if let Some(top) = self.stack.last_mut() {
+            if top.meeting == meeting {
+                // They meet where the frame ends anyway: no frame needs to wait there.
+                *top = rest;
+            } else {
+                top.pc = meeting;
+                self.stack.push(rest);
+            }
+        }
+        self.stack.push(Frame { pc: inst.target(), meeting, mask: taken });
+    }
+
+    fn exit(&mut self, lanes: u32, next: u32) {
+        self.live &= !lanes;
+        self.set_pc(next);
+        for frame in &mut self.stack {
+            frame.mask &= !lanes;
+        }
+    }
+
+    fn barrier(
+        &mut self,
+        inst: &Inst,
+        active: u32,
+        kind: Barrier,
+        counted: bool,
+        aligned: bool,
+    ) -> Result<Flow, Box<Trap>> {
+        let absent = self.live & !active;
+        if absent != 0 {
+            let rule = if aligned { "all lanes of a warp must" } else { "here, all lanes of a warp have to" };
+            let message = format!("{rule} reach a barrier together; lanes {absent:#010x} have not exited and are elsewhere");
+            return Err(Trap::lanes(FaultKind::DivergentBarrier, active, message));
+        }
+        let id = collective::uniform(&self.regs, inst.s[0], active, "the barrier's id")?;
+        let count = match counted {
+            true => Some(collective::uniform(&self.regs, inst.s[1], active, "the barrier's thread count")?),
+            false => None,
+        };
+        Ok(Flow::Stop(Stop::Barrier { kind, id, count }))
+    }
+}

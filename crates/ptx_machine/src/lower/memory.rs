@@ -1,0 +1,63 @@
+//! Loads and stores.
+
+use super::{Checked, Lower, Lowered};
+use crate::ast::Operand;
+use crate::program::{Access, Inst, Op};
+use crate::types::{Scalar, Space};
+
+impl Lower<'_, '_> {
+    pub(super) fn access(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        let is_store = c.bound.form.opcode == "st";
+        if c.bound.form.opcode.starts_with("prefetch") {
+            return Ok(Inst::new(Op::Nop));
+        }
+        if let Some(word) = c.bound.words.iter().flatten().find(|w| !is_known(w)) {
+            return Err(format!("modifier .{word} has no semantics here"));
+        }
+        let (data, address) = if is_store { (1, 0) } else { (0, 1) };
+        let space = c.bound.words.iter().flatten().find_map(|w| Space::from_word(w)).unwrap_or(Space::Generic);
+        let ty = c.ty(0)?;
+        let (base, offset, wide_address) = self.address(Self::operand(c, address)?)?;
+        let data = Self::operand(c, data)?;
+        let parts = match data {
+            Operand::Vector(parts) => parts.as_slice(),
+            scalar => std::slice::from_ref(scalar),
+        };
+        if parts.len() > 4 {
+            return Err("vectors of more than 4 parts have no semantics here".to_owned());
+        }
+        let (wide, narrow) = (self.parts_of(parts, ty, 8), self.parts_of(parts, ty, 2));
+        let access = Access { space, ty, count: parts.len() as u8, wide, narrow, wide_address };
+        let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
+        inst.s[4] = base;
+        inst.imm = offset;
+        for (i, part) in parts.iter().enumerate() {
+            if is_store {
+                inst.s[i] = self.src(part, ty)?;
+            } else {
+                inst.d[i] = self.dst(part, ty)?;
+            }
+        }
+        Ok(inst)
+    }
+
+    /// Which parts are in registers of so many bytes.
+    fn parts_of(&self, parts: &[Operand], ty: Scalar, bytes: u32) -> u8 {
+        let fits = |part: &Operand| self.operand_bytes(part, ty) == bytes;
+        parts.iter().enumerate().map(|(i, part)| u8::from(fits(part)) << i).sum()
+    }
+}
+
+/// Words of a load or store that leave its value as it is, or that are read elsewhere.
+fn is_known(word: &str) -> bool {
+    let caching = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
+    let ordering = ["weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu", "sys"];
+    let vectors = ["v2", "v4"];
+    caching.contains(&word)
+        || ordering.contains(&word)
+        || vectors.contains(&word)
+        || word.starts_with("L1::")
+        || word.starts_with("L2::")
+        || Space::from_word(word).is_some()
+        || Scalar::from_word(word).is_some()
+}

@@ -1,0 +1,218 @@
+//! From a checked instruction to a decoded one.
+
+mod arith;
+mod control;
+mod convert;
+mod layout;
+mod logic;
+mod memory;
+mod slots;
+mod validate;
+
+use crate::ast::{Ast, Base, Function, Instruction, Operand, RegisterId, Symbol};
+use crate::error::{PtxError, excerpt};
+use crate::program::{Inst, Op, Place, Program, Slot};
+use crate::table::{Bound, Names, Table};
+use crate::types::{Scalar, Space};
+
+pub(crate) use layout::{Layout, constant_variables};
+use slots::Slots;
+
+/// What lowering needs to know of a module.
+pub(crate) struct Context<'a, 's> {
+    pub ast: &'a Ast<'s>,
+    pub table: &'a Table,
+    pub file: &'a str,
+    pub source: &'s str,
+    pub strict: bool,
+}
+
+/// An instruction that fits a form.
+pub(crate) struct Checked<'a> {
+    pub bound: Bound<'a>,
+    /// One for each operand word of the form.
+    pub operands: Vec<Option<&'a Operand>>,
+    pub types: Vec<Scalar>,
+}
+
+impl Checked<'_> {
+    fn has(&self, word: &str) -> bool {
+        self.bound.has(word)
+    }
+
+    /// The type at `i` among the words.
+    fn ty(&self, i: usize) -> Lowered<Scalar> {
+        self.types.get(i).copied().ok_or_else(|| "the form names no type".to_owned())
+    }
+}
+
+/// A result, or why the machine does not execute the form.
+type Lowered<T> = Result<T, String>;
+
+/// Lowering of one function.
+pub(crate) struct Lower<'a, 's> {
+    context: &'a Context<'a, 's>,
+    function: &'a Function<'s>,
+    layout: &'a Layout,
+    slots: Slots,
+    approximate: bool,
+}
+
+
+/// A function's names together with those of its module.
+pub(crate) struct FunctionNames<'a, 's> {
+    pub ast: &'a Ast<'s>,
+    pub function: &'a Function<'s>,
+}
+
+impl Names for FunctionNames<'_, '_> {
+    fn register(&self, id: RegisterId) -> Scalar {
+        self.function.registers[id as usize].ty
+    }
+
+    fn space(&self, symbol: Symbol) -> Space {
+        match symbol {
+            Symbol::Module(i) => self.ast.variables[i as usize].space,
+            Symbol::Local(i) => self.function.variables[i as usize].space,
+            Symbol::Param(_) => Space::Param,
+        }
+    }
+}
+
+/// Decodes one kernel.
+pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>) -> Result<Program, PtxError> {
+    let layout = Layout::new(context.ast, function);
+    let slots = Slots::new(function.registers.len());
+    let mut lower = Lower { context, function, layout: &layout, slots, approximate: false };
+    let mut program = Program::default();
+    for instruction in &function.instructions {
+        let inst = lower.instruction(instruction)?;
+        program.insts.push(inst);
+        let start = instruction.text.as_ptr() as usize - context.source.as_ptr() as usize;
+        program.places.push(Place { line: instruction.line, start, end: start + instruction.text.len() });
+    }
+    // A body that runs past its end returns.
+    program.insts.push(Inst::new(Op::Exit));
+    program.places.push(Place { line: function.line, start: 0, end: 0 });
+    let refuse = |message| PtxError {
+        file: context.file.to_owned(),
+        line: function.line,
+        text: excerpt(&function.name),
+        message,
+        nearest: None,
+    };
+    crate::cfg::set_meeting_points(&mut program.insts).map_err(refuse)?;
+    program.approximate = lower.approximate;
+    lower.slots.finish(&mut program).map_err(refuse)?;
+    layout.finish(&mut program);
+    Ok(program)
+}
+
+impl Lower<'_, '_> {
+    fn instruction(&mut self, instruction: &Instruction<'_>) -> Result<Inst, PtxError> {
+        let checked = self.check(instruction)?;
+        let lowered = self.lower(&checked).map_err(|why| {
+            let message = format!("the machine does not execute {}: {why}", instruction.mnemonic);
+            self.refusal(instruction, message, None)
+        })?;
+        let guard = match instruction.guard {
+            Some((id, negated)) => self.predicate(id, negated),
+            None => Slot::NONE,
+        };
+        Ok(Inst { guard, ..lowered })
+    }
+
+    fn lower(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        match c.bound.form.opcode.as_str() {
+            "add" | "sub" | "mul" | "mad" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "fma" | "sqrt"
+            | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.arith(c),
+            "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "brev" | "clz"
+            | "popc" | "lop3" | "prmt" => self.bits(c),
+            "setp" | "set" | "selp" | "slct" | "testp" | "copysign" => self.compare(c),
+            "mov" => self.mov(c),
+            "cvt" => self.cvt(c),
+            "cvta" | "isspacep" => self.address_conversion(c),
+            "ld" | "ldu" | "st" | "prefetch" | "prefetchu" => self.access(c),
+            "shfl" | "vote" | "activemask" | "bar" | "barrier" | "bra" | "ret" | "exit" | "trap" | "membar"
+            | "fence" | "nanosleep" => self.control(c),
+            _ => Err("it has no semantics here".to_owned()),
+        }
+    }
+
+    /// The operand that the form's word `i` stands for.
+    fn operand<'c>(c: &Checked<'c>, i: usize) -> Lowered<&'c Operand> {
+        c.operands.get(i).copied().flatten().ok_or_else(|| format!("operand {} is missing", i + 1))
+    }
+
+    fn is_wide(&self, id: RegisterId) -> bool {
+        self.function.registers[id as usize].ty.bytes() == 8
+    }
+
+    /// Size of the register that an operand is in; a constant's, or a dropped result's, is that of its type.
+    fn operand_bytes(&self, operand: &Operand, ty: Scalar) -> u32 {
+        match operand {
+            Operand::Register(id) => self.function.registers[*id as usize].ty.bytes(),
+            _ if ty.bytes() == 8 => 8,
+            _ => 4,
+        }
+    }
+
+    fn predicate(&mut self, id: RegisterId, negated: bool) -> Slot {
+        let Slot(slot) = self.slots.register(id, Scalar::Pred);
+        Slot(if negated { slot | Slot::FLAG } else { slot })
+    }
+
+    /// Slot of the register `id` in the file of its own type.
+    fn register(&mut self, id: RegisterId) -> Slot {
+        let ty = self.function.registers[id as usize].ty;
+        self.slots.register(id, ty)
+    }
+
+    /// An operand that is written; `ty` says in which file a value that no one wants goes.
+    fn dst(&mut self, operand: &Operand, ty: Scalar) -> Lowered<Slot> {
+        match operand {
+            Operand::Register(id) => Ok(self.register(*id)),
+            Operand::Sink => Ok(self.slots.sink(ty)),
+            _ => Err("a result goes to a register".to_owned()),
+        }
+    }
+
+    /// An operand that is read: a register, or a constant of type `ty`.
+    fn src(&mut self, operand: &Operand, ty: Scalar) -> Lowered<Slot> {
+        match operand {
+            Operand::Register(id) => Ok(self.register(*id)),
+            Operand::Not(id) => Ok(self.predicate(*id, true)),
+            Operand::Immediate(value) => Ok(self.slots.constant(slots::constant_bits(*value, ty), ty)),
+            Operand::Special(special) => Ok(self.slots.special(*special)),
+            _ => Err("an operand is a register or a number".to_owned()),
+        }
+    }
+
+    /// `d0` and the sources behind it, all of type `ty`, from operand words 0, 1, ….
+    fn plain(&mut self, c: &Checked<'_>, op: Op, ty: Scalar, sources: usize) -> Lowered<Inst> {
+        let mut inst = Inst::new(op);
+        inst.d[0] = self.dst(Self::operand(c, 0)?, ty)?;
+        for i in 0..sources {
+            inst.s[i] = self.src(Self::operand(c, i + 1)?, ty)?;
+        }
+        Ok(inst)
+    }
+
+    /// The 64-bit slot, and the offset to add, of an address.
+    fn address(&mut self, operand: &Operand) -> Lowered<(Slot, i64, bool)> {
+        let Operand::Address { base, offset } = operand else { return Err("an address is written in [ ]".to_owned()) };
+        match base {
+            Base::Zero => Ok((self.slots.constant(0, Scalar::U64), *offset, true)),
+            Base::Register(id) => Ok((self.register(*id), *offset, self.is_wide(*id))),
+            Base::Symbol(symbol) => Ok((self.symbol(*symbol)?, *offset, true)),
+        }
+    }
+
+    /// The 64-bit slot that holds a variable's address in its space.
+    fn symbol(&mut self, symbol: Symbol) -> Lowered<Slot> {
+        match self.layout.address(symbol) {
+            layout::Address::Known(address) => Ok(self.slots.constant(address, Scalar::U64)),
+            layout::Address::Global(index) => Ok(self.slots.global(index)),
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Decoded instructions: operands are slots of register files, branches are indices, modifiers are enums.
+
+use crate::ast::Special;
+use crate::types::{Scalar, Space};
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
+/// All lanes.
+pub(crate) const FULL: u32 = u32::MAX;
+
+/// A value of up to 32 bits in each lane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub(crate) struct V32(pub [u32; LANES]);
+
+/// A value of 64 bits in each lane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub(crate) struct V64(pub [u64; LANES]);
+
+/// Place of an operand in the file that the instruction implies. The high bit marks a constant of the program, or the
+/// negation of a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(pub u16);
+
+impl Slot {
+    pub const FLAG: u16 = 0x8000;
+    pub const NONE: Slot = Slot(u16::MAX);
+    /// Most slots of a file.
+    pub const MAX: usize = 0x7fff;
+
+    pub fn is_flagged(self) -> bool {
+        self.0 & Self::FLAG != 0
+    }
+
+    pub fn index(self) -> usize {
+        usize::from(self.0 & !Self::FLAG)
+    }
+}
+
+/// Integer types that the executor tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Int {
+    U16,
+    S16,
+    U32,
+    S32,
+    U64,
+    S64,
+}
+
+impl Int {
+    /// The integer reading of a type; bits read as unsigned.
+    pub fn of(ty: Scalar) -> Option<Int> {
+        match ty {
+            Scalar::U16 | Scalar::B16 => Some(Int::U16),
+            Scalar::S16 => Some(Int::S16),
+            Scalar::U32 | Scalar::B32 => Some(Int::U32),
+            Scalar::S32 => Some(Int::S32),
+            Scalar::U64 | Scalar::B64 => Some(Int::U64),
+            Scalar::S64 => Some(Int::S64),
+            _ => None,
+        }
+    }
+}
+
+/// Float formats that the executor tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Float {
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Float {
+    pub fn of(ty: Scalar) -> Option<Float> {
+        match ty {
+            Scalar::F16 | Scalar::F16x2 => Some(Float::F16),
+            Scalar::Bf16 | Scalar::Bf16x2 => Some(Float::Bf16),
+            Scalar::F32 | Scalar::F32x2 => Some(Float::F32),
+            Scalar::F64 => Some(Float::F64),
+            _ => None,
+        }
+    }
+}
+
+/// Direction of rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Round {
+    /// To the nearest, ties to even.
+    Nearest,
+    /// Towards zero.
+    Zero,
+    /// Towards minus infinity.
+    Down,
+    /// Towards plus infinity.
+    Up,
+}
+
+impl Round {
+    /// Reads `rn` and `rni` alike.
+    pub fn from_word(word: &str) -> Option<Round> {
+        match word {
+            "rn" | "rni" => Some(Round::Nearest),
+            "rz" | "rzi" => Some(Round::Zero),
+            "rm" | "rmi" => Some(Round::Down),
+            "rp" | "rpi" => Some(Round::Up),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IntOp {
+    Add,
+    Sub,
+    MulLo,
+    MulHi,
+    MulWide,
+    MadLo,
+    MadHi,
+    MadWide,
+    Div,
+    Rem,
+    Abs,
+    Neg,
+    Min,
+    Max,
+    Sad,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BitOp {
+    And,
+    Or,
+    Xor,
+    Not,
+    Cnot,
+    Shl,
+    Shr,
+    Bfe,
+    Bfi,
+    Brev,
+    Clz,
+    Popc,
+    /// The position of the leading bit, or the shift that brings it to the top.
+    Bfind {
+        shift: bool,
+    },
+    /// Funnel shift.
+    Shf {
+        left: bool,
+        wrap: bool,
+    },
+    Lop3 {
+        table: u8,
+    },
+    Prmt(Prmt),
+}
+
+/// How `prmt` picks bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prmt {
+    Index,
+    F4e,
+    B4e,
+    Rc8,
+    Ecl,
+    Ecr,
+    Rc16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloatOp {
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    Sqrt,
+    Rcp,
+    Neg,
+    Abs,
+    Min { nan: bool },
+    Max { nan: bool },
+    /// No exact definition; only where the module is not strict.
+    Approx(Approx),
+}
+
+/// Functions that a device approximates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Approx {
+    Div,
+    Rcp,
+    Sqrt,
+    Rsqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+    Tanh,
+}
+
+/// Modifiers of float arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FloatMode {
+    pub round: Round,
+    pub ftz: bool,
+    pub sat: bool,
+    pub relu: bool,
+}
+
+/// How the floats of an operand lie in its register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    One(Float),
+    /// Two f16 or bf16 in 32 bits.
+    Pair16(Float),
+    /// Two f32 in 64 bits.
+    Pair32,
+}
+
+/// Comparison of `setp` and `set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cmp {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// As above, and true for unordered operands.
+    Equ,
+    Neu,
+    Ltu,
+    Leu,
+    Gtu,
+    Geu,
+    /// Both are numbers.
+    Num,
+    /// One is NaN.
+    Nan,
+}
+
+/// How a comparison is joined with a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Join {
+    None,
+    And,
+    Or,
+    Xor,
+}
+
+/// Operand type of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CmpType {
+    Int(Int),
+    Float(Float, bool),
+}
+
+/// Result of `set`: all ones, or 1.0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetResult {
+    Ones,
+    One(Float),
+}
+
+/// A conversion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cvt {
+    pub to: Scalar,
+    pub from: Scalar,
+    pub round: Round,
+    /// A float is rounded to a whole number.
+    pub integral: bool,
+    pub ftz: bool,
+    pub sat: bool,
+    pub relu: bool,
+    /// The destination and source registers are 64 bits wide, whatever the types are.
+    pub to_wide: bool,
+    pub from_wide: bool,
+    /// The destination register is 16 bits wide.
+    pub to_narrow: bool,
+}
+
+/// A load or store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub space: Space,
+    pub ty: Scalar,
+    /// Parts of a vector, 1 for a scalar.
+    pub count: u8,
+    /// Bit `i`: the register of part `i` has 64 bits.
+    pub wide: u8,
+    /// Bit `i`: the register of part `i` has 16 bits.
+    pub narrow: u8,
+    /// The address register has 64 bits.
+    pub wide_address: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShflMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+/// What a warp does at a block barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Barrier {
+    Sync,
+    Arrive,
+}
+
+/// What an instruction does. `s` and `d` are [`Inst::s`] and [`Inst::d`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Nothing (a fence, a prefetch).
+    Nop,
+    /// `d0 = s0`, files of 32 and 64 bits.
+    Mov32,
+    Mov64,
+    /// `d0 = s0`, predicates.
+    MovPred,
+    /// Parts `s` of 16 or 32 bits to one register of 32 or 64.
+    Pack { part: u8, count: u8 },
+    Unpack { part: u8, count: u8 },
+    Int(IntOp, Int),
+    Bits(BitOp, Int),
+    /// And, or, xor, not of predicates.
+    PredLogic(BitOp),
+    Float(FloatOp, Shape, FloatMode),
+    /// `d0|d1 = s0 cmp s1`, joined with predicate `s2`.
+    Setp(Cmp, CmpType, Join),
+    Set(Cmp, CmpType, Join, SetResult),
+    /// `d0 = s2 ? s0 : s1`.
+    Selp32,
+    Selp64,
+    /// `d0 = s2 >= 0 ? s0 : s1`.
+    Slct { wide: bool, by: CmpType },
+    Cvt(Cvt),
+    Copysign(Float),
+    Testp(Testp, Float),
+    /// Parts to `d` from `[s4 + imm]`.
+    Load(Access),
+    /// Parts from `s` to `[s4 + imm]`.
+    Store(Access),
+    IsSpace(Space),
+    /// `d0|p d1 = s0 of the lane that s1, s2 say`, members `s3`.
+    Shfl(ShflMode),
+    /// Predicate `s0`, members `s1`.
+    Vote(VoteMode),
+    ActiveMask,
+    /// `bar.warp.sync s0`.
+    WarpSync,
+    /// Barrier `s0`, threads `s1`.
+    Barrier { kind: Barrier, counted: bool, aligned: bool },
+    /// `imm`: target in the low half, reconvergence point in the high half.
+    Branch,
+    Exit,
+    Trap,
+}
+
+/// What `testp` asks of a float.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Testp {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+/// One decoded instruction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inst {
+    pub op: Op,
+    pub d: [Slot; 4],
+    pub s: [Slot; 5],
+    /// Predicate that must be true in a lane, [`Slot::NONE`] if none; flagged: must be false.
+    pub guard: Slot,
+    /// Address offset, or the two halves of a branch.
+    pub imm: i64,
+}
+
+impl Inst {
+    pub fn new(op: Op) -> Self {
+        Self { op, d: [Slot::NONE; 4], s: [Slot::NONE; 5], guard: Slot::NONE, imm: 0 }
+    }
+
+    /// The instruction that a branch goes to.
+    pub fn target(&self) -> u32 {
+        self.imm as u32
+    }
+
+    /// Where lanes that a branch parts meet again; [`NO_MEETING`] if only at the end.
+    pub fn meeting(&self) -> u32 {
+        (self.imm >> 32) as u32
+    }
+}
+
+/// The reconvergence point of lanes that never meet again.
+pub(crate) const NO_MEETING: u32 = u32::MAX;
+
+/// Where an instruction stands in the source.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub line: u32,
+    /// Byte range of its text.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A variable of the shared or local space, with its address there.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub name: String,
+    pub address: u64,
+    pub bytes: u64,
+    pub align: u32,
+}
+
+/// A kernel, decoded.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub insts: Vec<Inst>,
+    pub places: Vec<Place>,
+    pub k32: Vec<V32>,
+    pub k64: Vec<V64>,
+    /// Sizes of the register files.
+    pub count32: usize,
+    pub count64: usize,
+    pub count_pred: usize,
+    /// 32-bit slots that hold a special register.
+    pub specials: Vec<(Special, Slot)>,
+    /// 64-bit slots that hold the address of a module's `.global` variable, by its index among those.
+    pub globals: Vec<(u32, Slot)>,
+    pub shared: Vec<Placed>,
+    /// Address and name of the dynamic shared memory.
+    pub dynamic_shared: Option<Placed>,
+    pub local: Vec<Placed>,
+    pub params: Vec<Placed>,
+    /// Some instruction has no exact definition.
+    pub approximate: bool,
+}

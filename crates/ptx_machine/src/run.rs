@@ -1,0 +1,121 @@
+//! A launch: its checks, its arguments, and the report of what went wrong.
+
+use crate::exec::{self, BlockFault, Geometry, Isa, Job};
+use crate::fault::{Fault, Trap};
+use crate::launch::{Arg, LaunchConfig, LaunchError, LaunchStats};
+use crate::memory::{AllocOptions, Memory, Segment};
+use crate::module::{Entry, Module};
+use crate::program::Program;
+
+/// Most shared memory of a block that any supported device has, in bytes.
+const MAX_SHARED: u32 = 227 << 10;
+
+/// Runs `entry` of `module` over `memory` and waits for it.
+///
+/// Results do not depend on the number of host threads, unless blocks of the kernel race with each other. On a fault
+/// the memory keeps what was written until then.
+///
+/// # Errors
+/// [`LaunchError::Input`] if the launch is wrong, before anything runs; [`LaunchError::Fault`] if the kernel faults.
+pub fn launch(
+    module: &Module,
+    entry: &str,
+    memory: &mut Memory,
+    config: &LaunchConfig,
+    args: &[Arg],
+) -> Result<LaunchStats, LaunchError> {
+    let Some(index) = module.entries().iter().position(|e| e.name == entry) else {
+        let names: Vec<_> = module.entries().iter().map(|e| e.name.as_str()).collect();
+        return Err(LaunchError::input("entry", entry, names.join(", ")));
+    };
+    let entry = &module.entries()[index];
+    let program = module.program(index);
+    check_shape(entry, config)?;
+    let params = encode_args(entry, program, args)?;
+    module
+        .place_variables(memory)
+        .map_err(|e| LaunchError::input("module variables", e.0, "memory that has room for them"))?;
+    let variables = memory.module(module.id());
+    let job = Job {
+        program,
+        geometry: Geometry {
+            grid: config.grid,
+            block: config.block,
+            dynamic_shared: config.dynamic_shared,
+            static_shared: entry.static_shared_bytes,
+        },
+        global: memory.segments(),
+        constant: variables.map_or(&[], |v| &v.constant),
+        params: &params,
+        variables: variables.map_or(&[], |v| &v.global),
+        isa: Isa::new(config.path),
+        step_limit: config.step_limit.unwrap_or(LaunchConfig::DEFAULT_STEP_LIMIT),
+    };
+    exec::run(&job, config.threads).map_err(|fault| LaunchError::Fault(Box::new(report(module, index, fault))))
+}
+
+fn report(module: &Module, index: usize, fault: BlockFault) -> Fault {
+    let (line, instruction) = module.place(index, fault.at);
+    let Trap { kind, lane, address, message } = *fault.trap;
+    Fault {
+        kind,
+        file: module.name().to_owned(),
+        kernel: module.entries()[index].name.clone(),
+        line,
+        instruction,
+        block: fault.block,
+        warp: fault.warp as u32,
+        lane,
+        address,
+        message,
+    }
+}
+
+fn check_shape(entry: &Entry, config: &LaunchConfig) -> Result<(), LaunchError> {
+    let shown = |shape: [u32; 3]| format!("({}, {}, {})", shape[0], shape[1], shape[2]);
+    let within = |shape: [u32; 3], most: [u32; 3]| shape.iter().zip(&most).all(|(n, most)| (1..=*most).contains(n));
+    let grid_most = [i32::MAX as u32, 65_535, 65_535];
+    if !within(config.grid, grid_most) {
+        return Err(LaunchError::input("grid", shown(config.grid), format!("(1, 1, 1) to {}", shown(grid_most))));
+    }
+    let block_most = [1024, 1024, 64];
+    let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
+    if !within(config.block, block_most) || threads > 1024 {
+        let allowed = format!("(1, 1, 1) to {}, at most 1024 threads", shown(block_most));
+        return Err(LaunchError::input("block", shown(config.block), allowed));
+    }
+    if let Some(required) = entry.required_threads.filter(|&r| r != config.block) {
+        return Err(LaunchError::input("block", shown(config.block), format!("{}, the kernel's .reqntid", shown(required))));
+    }
+    if let Some(most) = entry.max_threads.filter(|&most| threads > u64::from(most)) {
+        let allowed = format!("at most {most} threads, the kernel's .maxntid");
+        return Err(LaunchError::input("block", shown(config.block), allowed));
+    }
+    let left = MAX_SHARED.saturating_sub(entry.static_shared_bytes);
+    if config.dynamic_shared > left {
+        let allowed = format!("0 to {left} bytes beside the kernel's {}", entry.static_shared_bytes);
+        return Err(LaunchError::input("dynamic shared memory", config.dynamic_shared, allowed));
+    }
+    Ok(())
+}
+
+/// The parameters as read-only memory, one segment each.
+fn encode_args(entry: &Entry, program: &Program, args: &[Arg]) -> Result<Vec<Segment>, LaunchError> {
+    if args.len() != entry.params.len() {
+        let kinds: Vec<_> = entry.params.iter().map(|p| format!("{} {}", p.ty, p.name)).collect();
+        let allowed = format!("{}: {}", entry.params.len(), kinds.join(", "));
+        return Err(LaunchError::input("number of arguments", args.len(), allowed));
+    }
+    let options = AllocOptions { initialised: true, writable: false };
+    let mut segments = Vec::with_capacity(args.len());
+    for (i, arg) in args.iter().enumerate() {
+        let (ty, count) = entry.param_types[i];
+        let info = &entry.params[i];
+        let bytes = arg.encode(ty, count).map_err(|(value, allowed)| {
+            LaunchError::input(format!("argument {i} ({} {})", info.ty, info.name), value, allowed)
+        })?;
+        let placed = &program.params[i];
+        segments.push(Segment::from_bytes(&placed.name, placed.address, &bytes, options));
+    }
+    Ok(segments)
+}

@@ -1,0 +1,331 @@
+//! IEEE binary floating point in integers: every format, every rounding, exact.
+//!
+//! Numbers are `(-1)^sign · sig · 2^exp` with a 128-bit `sig`. Where an exact result has more bits than that, the bits
+//! that are lost are kept as a sticky lowest bit, far below any place that rounding looks at.
+
+use crate::program::{Float, Round};
+
+/// The layout of a binary format.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Format {
+    /// Explicit bits of the significand.
+    pub mantissa: u32,
+    /// Bits of the exponent.
+    pub exponent: u32,
+    /// What an invalid operation gives on an NVIDIA device.
+    pub nan: u64,
+}
+
+impl Float {
+    pub fn format(self) -> Format {
+        match self {
+            Float::F16 => Format { mantissa: 10, exponent: 5, nan: 0x7fff },
+            Float::Bf16 => Format { mantissa: 7, exponent: 8, nan: 0x7fff },
+            Float::F32 => Format { mantissa: 23, exponent: 8, nan: 0x7fff_ffff },
+            Float::F64 => Format { mantissa: 52, exponent: 11, nan: 0xfff8_0000_0000_0000 },
+        }
+    }
+}
+
+/// A float taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    Nan,
+    Infinite { sign: bool },
+    /// Zero has `sig` 0.
+    Finite { sign: bool, exp: i32, sig: u128 },
+}
+
+impl Format {
+    fn bias(self) -> i32 {
+        (1 << (self.exponent - 1)) - 1
+    }
+
+    pub fn sign_bit(self) -> u64 {
+        1 << (self.mantissa + self.exponent)
+    }
+
+    pub fn infinity(self, sign: bool) -> u64 {
+        let bits = ((1u64 << self.exponent) - 1) << self.mantissa;
+        if sign { bits | self.sign_bit() } else { bits }
+    }
+
+    pub fn zero(self, sign: bool) -> u64 {
+        if sign { self.sign_bit() } else { 0 }
+    }
+
+    pub fn is_nan(self, bits: u64) -> bool {
+        bits & !self.sign_bit() > self.infinity(false)
+    }
+
+    pub fn one(self) -> u64 {
+        (self.bias() as u64) << self.mantissa
+    }
+
+    /// `result`, unless `operand` is NaN.
+    pub fn keep_or_nan(self, operand: u64, result: u64) -> u64 {
+        if self.is_nan(operand) { self.nan_of(&[operand]) } else { result }
+    }
+
+    /// Bits as an integer that orders numbers, -0 below +0.
+    fn order(self, bits: u64) -> i64 {
+        let magnitude = (bits & !self.sign_bit()) as i64;
+        if bits & self.sign_bit() == 0 { magnitude } else { -magnitude - 1 }
+    }
+
+    /// The larger; the other operand of a NaN, or NaN where `nan` asks for it.
+    pub fn max(self, a: u64, b: u64, nan: bool) -> u64 {
+        self.pick(a, b, nan, self.order(a) >= self.order(b))
+    }
+
+    /// The smaller; as for [`Format::max`].
+    pub fn min(self, a: u64, b: u64, nan: bool) -> u64 {
+        self.pick(a, b, nan, self.order(a) <= self.order(b))
+    }
+
+    fn pick(self, a: u64, b: u64, nan: bool, first: bool) -> u64 {
+        match (self.is_nan(a), self.is_nan(b)) {
+            (true, true) => self.nan_of(&[a, b]),
+            (true, false) | (false, true) if nan => self.nan_of(&[a, b]),
+            (true, false) => b,
+            (false, true) => a,
+            _ if first => a,
+            _ => b,
+        }
+    }
+
+    /// Clamps to 0 … 1; NaN becomes +0.
+    pub fn saturate(self, bits: u64) -> u64 {
+        if self.is_nan(bits) || bits & self.sign_bit() != 0 { 0 } else { bits.min(self.one()) }
+    }
+
+    /// Neither zero nor normal.
+    pub fn is_subnormal(self, bits: u64) -> bool {
+        let magnitude = bits & !self.sign_bit();
+        magnitude != 0 && magnitude < 1 << self.mantissa
+    }
+
+    /// Subnormal numbers become zero with their sign.
+    pub fn flush(self, bits: u64) -> u64 {
+        if self.is_subnormal(bits) { bits & self.sign_bit() } else { bits }
+    }
+
+    pub fn unpack(self, bits: u64) -> Parts {
+        let sign = bits & self.sign_bit() != 0;
+        let fraction = u128::from(bits & ((1 << self.mantissa) - 1));
+        let biased = (bits >> self.mantissa & ((1 << self.exponent) - 1)) as i32;
+        let scale = self.bias() + self.mantissa as i32;
+        match biased {
+            0 => Parts::Finite { sign, exp: 1 - scale, sig: fraction },
+            b if b == (1 << self.exponent) - 1 && fraction == 0 => Parts::Infinite { sign },
+            b if b == (1 << self.exponent) - 1 => Parts::Nan,
+            b => Parts::Finite { sign, exp: b - scale, sig: fraction | 1 << self.mantissa },
+        }
+    }
+
+    /// The bits of `(-1)^sign · sig · 2^exp`, rounded.
+    pub fn round(self, sign: bool, exp: i32, sig: u128, round: Round) -> u64 {
+        if sig == 0 {
+            return self.zero(sign);
+        }
+        let top = 127 - sig.leading_zeros() as i32;
+        let mantissa = self.mantissa as i32;
+        // Exponent of the result's lowest bit: that of a normal number, or of all subnormal ones.
+        let lowest = (exp + top - mantissa).max(1 - self.bias() - mantissa);
+        let mut kept = shift_rounded(sig, lowest - exp, sign, round);
+        let mut lowest = lowest;
+        if kept >> (mantissa + 1) != 0 {
+            kept >>= 1;
+            lowest += 1;
+        }
+        let is_normal = kept >> mantissa != 0;
+        let biased = if is_normal { lowest + mantissa + self.bias() } else { 0 };
+        if biased >= (1 << self.exponent) - 1 {
+            return self.overflow(sign, round);
+        }
+        let fraction = kept as u64 & ((1 << self.mantissa) - 1);
+        self.zero(sign) | (biased as u64) << self.mantissa | fraction
+    }
+
+    fn overflow(self, sign: bool, round: Round) -> u64 {
+        let to_infinity = match round {
+            Round::Nearest => true,
+            Round::Zero => false,
+            Round::Down => sign,
+            Round::Up => !sign,
+        };
+        if to_infinity { self.infinity(sign) } else { self.infinity(sign) - 1 }
+    }
+
+    /// What an operation with a NaN operand gives, or an invalid one with none.
+    fn nan_of(self, operands: &[u64]) -> u64 {
+        if self.mantissa != Float::F64.format().mantissa {
+            return self.nan;
+        }
+        // Only f64 keeps payloads; the first NaN wins and becomes quiet.
+        let first = operands.iter().find(|&&bits| self.is_nan(bits));
+        first.map_or(self.nan, |bits| bits | 1 << (self.mantissa - 1))
+    }
+
+    /// `a · b + c` with one rounding.
+    pub fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
+        use Parts::{Finite, Infinite, Nan};
+        let invalid = || self.nan_of(&[a, b, c]);
+        let (x, y, z) = (self.unpack(a), self.unpack(b), self.unpack(c));
+        match (x, y, z) {
+            (Nan, ..) | (_, Nan, _) | (_, _, Nan) => invalid(),
+            (Infinite { .. }, Finite { sig: 0, .. }, _) | (Finite { sig: 0, .. }, Infinite { .. }, _) => invalid(),
+            (Infinite { sign: s }, Infinite { sign: t } | Finite { sign: t, .. }, z)
+            | (Finite { sign: s, .. }, Infinite { sign: t }, z) => match z {
+                Infinite { sign } if sign != (s != t) => invalid(),
+                _ => self.infinity(s != t),
+            },
+            (_, _, Infinite { sign }) => self.infinity(sign),
+            (
+                Finite { sign: s, exp: e, sig: m },
+                Finite { sign: t, exp: f, sig: n },
+                Finite { sign: u, exp: g, sig: o },
+            ) => {
+                let product = (s != t, e + f, m * n);
+                self.sum(product, (u, g, o), round)
+            }
+        }
+    }
+
+    pub fn add(self, a: u64, b: u64, round: Round) -> u64 {
+        self.fma(a, self.one(), b, round)
+    }
+
+    pub fn sub(self, a: u64, b: u64, round: Round) -> u64 {
+        if self.is_nan(b) { self.add(a, b, round) } else { self.add(a, b ^ self.sign_bit(), round) }
+    }
+
+    pub fn mul(self, a: u64, b: u64, round: Round) -> u64 {
+        use Parts::{Finite, Infinite, Nan};
+        match (self.unpack(a), self.unpack(b)) {
+            (Nan, _) | (_, Nan) => self.nan_of(&[a, b]),
+            (Infinite { .. }, Finite { sig: 0, .. }) | (Finite { sig: 0, .. }, Infinite { .. }) => self.nan_of(&[]),
+            (Infinite { sign: s }, Infinite { sign: t } | Finite { sign: t, .. })
+            | (Finite { sign: s, .. }, Infinite { sign: t }) => self.infinity(s != t),
+            (Finite { sign: s, exp: e, sig: m }, Finite { sign: t, exp: f, sig: n }) => {
+                self.round(s != t, e + f, m * n, round)
+            }
+        }
+    }
+
+    pub fn div(self, a: u64, b: u64, round: Round) -> u64 {
+        use Parts::{Finite, Infinite, Nan};
+        match (self.unpack(a), self.unpack(b)) {
+            (Nan, _) | (_, Nan) => self.nan_of(&[a, b]),
+            (Infinite { .. }, Infinite { .. }) | (Finite { sig: 0, .. }, Finite { sig: 0, .. }) => self.nan_of(&[]),
+            (Infinite { sign: s }, Finite { sign: t, .. }) => self.infinity(s != t),
+            (Finite { sign: s, .. }, Finite { sign: t, sig: 0, .. }) => self.infinity(s != t),
+            (Finite { sign: s, .. }, Infinite { sign: t }) | (Finite { sign: s, sig: 0, .. }, Finite { sign: t, .. }) => {
+                self.zero(s != t)
+            }
+            (Finite { sign: s, exp: e, sig: m }, Finite { sign: t, exp: f, sig: n }) => {
+                let (shift, m) = normal(m);
+                let quotient = m / n | u128::from(m % n != 0);
+                self.round(s != t, e - shift - f, quotient, round)
+            }
+        }
+    }
+
+    pub fn sqrt(self, a: u64, round: Round) -> u64 {
+        match self.unpack(a) {
+            Parts::Nan => self.nan_of(&[a]),
+            Parts::Finite { sig: 0, .. } | Parts::Infinite { sign: false } => a,
+            Parts::Infinite { sign: true } | Parts::Finite { sign: true, .. } => self.nan_of(&[]),
+            Parts::Finite { exp, sig, .. } => {
+                let (shift, mut sig) = normal(sig);
+                let mut exp = exp - shift;
+                if exp & 1 != 0 {
+                    sig >>= 1;
+                    exp += 1;
+                }
+                let root = sig.isqrt();
+                self.round(false, exp / 2, root | u128::from(root * root != sig), round)
+            }
+        }
+    }
+
+    /// The sum of two numbers, neither of them infinite.
+    fn sum(self, a: (bool, i32, u128), b: (bool, i32, u128), round: Round) -> u64 {
+        let cancelled = round == Round::Down;
+        match (a.2, b.2) {
+            (0, 0) => return self.zero(if a.0 == b.0 { a.0 } else { cancelled }),
+            (0, _) => return self.round(b.0, b.1, b.2, round),
+            (_, 0) => return self.round(a.0, a.1, a.2, round),
+            _ => {}
+        }
+        let (shift_a, m) = normal(a.2);
+        let (shift_b, n) = normal(b.2);
+        let (e, f) = (a.1 - shift_a, b.1 - shift_b);
+        let exp = e.max(f);
+        let (m, n) = (shift_sticky(m, exp - e), shift_sticky(n, exp - f));
+        if a.0 == b.0 {
+            return self.round(a.0, exp, m + n, round);
+        }
+        match m.cmp(&n) {
+            std::cmp::Ordering::Equal => self.zero(cancelled),
+            std::cmp::Ordering::Greater => self.round(a.0, exp, m - n, round),
+            std::cmp::Ordering::Less => self.round(b.0, exp, n - m, round),
+        }
+    }
+
+    /// Rounds to a whole number in the same format; keeps the sign of zero.
+    pub fn round_integral(self, a: u64, round: Round) -> u64 {
+        match self.unpack(a) {
+            Parts::Nan => self.nan_of(&[a]),
+            Parts::Infinite { .. } => a,
+            Parts::Finite { sign, exp, sig } if exp < 0 => {
+                let whole = shift_rounded(sig, -exp, sign, round);
+                self.round(sign, 0, whole, round)
+            }
+            Parts::Finite { .. } => a,
+        }
+    }
+
+    /// Converts from another format.
+    pub fn convert(self, from: Format, a: u64, round: Round) -> u64 {
+        match from.unpack(a) {
+            Parts::Nan => self.nan,
+            Parts::Infinite { sign } => self.infinity(sign),
+            Parts::Finite { sign, exp, sig } => self.round(sign, exp, sig, round),
+        }
+    }
+}
+
+/// Shifts the highest bit to bit 125, which leaves room for a sum; how far, and the result.
+fn normal(sig: u128) -> (i32, u128) {
+    let shift = sig.leading_zeros() as i32 - 2;
+    if shift >= 0 { (shift, sig << shift) } else { (shift, shift_sticky(sig, -shift)) }
+}
+
+/// Shifts right; bits that are lost stay as the lowest bit.
+fn shift_sticky(sig: u128, by: i32) -> u128 {
+    match by {
+        0 => sig,
+        1..=127 => sig >> by | u128::from(sig & ((1 << by) - 1) != 0),
+        _ => u128::from(sig != 0),
+    }
+}
+
+/// `sig · 2^-by`, rounded to a whole number; the sign says which way is down.
+pub(crate) fn shift_rounded(sig: u128, by: i32, sign: bool, round: Round) -> u128 {
+    if by <= 0 {
+        return sig << -by;
+    }
+    let (kept, lost, half) = if by > 127 {
+        (0, u128::from(sig != 0), 2)
+    } else {
+        (sig >> by, sig & ((1 << by) - 1), 1 << (by - 1))
+    };
+    let up = match round {
+        Round::Nearest => lost > half || (lost == half && kept & 1 == 1),
+        Round::Zero => false,
+        Round::Down => sign && lost != 0,
+        Round::Up => !sign && lost != 0,
+    };
+    kept + u128::from(up)
+}
