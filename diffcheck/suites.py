@@ -102,9 +102,7 @@ def _large_tile() -> Iterator[Case]:
     """The tile of long f16 contexts and the last length before it, with one KV head to keep them cheap."""
     yield case("random", (1, 1), LONG_TILE - 1, "f16")
     yield case("random", (4, 1), LONG_TILE, "f16")
-    yield case("random", (3, 1), LONG_TILE + 1, "f16", policy="fixed:7")
-    yield case("needles", (2, 1), LONG_TILE, "f16")
-    yield case("rising", (1, 1), LONG_TILE + 1, "f16", policy="note")
+    yield case("needles", (2, 1), LONG_TILE + 1, "f16", policy="fixed:7")
 
 
 def _needles() -> Iterator[Case]:
@@ -115,6 +113,9 @@ def _needles() -> Iterator[Case]:
         yield case("needles", (16, 4), 1000, storage, policy="chunk:61")
         yield case("needles", (8, 1), 515, storage, policy="fixed:1")
         yield case("needles", (1, 1), 1, storage)
+        # A length at which someone's cap dropped the last key.
+        yield case("needles", (1, 1), 16384, storage)
+        yield case("needles", (1, 1), 16385, storage)
         yield case("needles", (8, 1), 4097, storage, policy="fixed:9")
 
 

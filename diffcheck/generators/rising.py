@@ -9,6 +9,8 @@ from diffcheck.generators.normal import fill_normal
 from diffcheck.generators.walsh import signs
 
 LOW_KEYS = 32
+MOST_KEYS = LOW_KEYS * (2048 - LOW_KEYS)
+"""f16 holds every whole number up to 2048."""
 STEEP = 128
 """A step of the score past the exponential's cut-off (87): each key makes all before it weigh nothing."""
 
@@ -17,8 +19,10 @@ def _ramp(request: Request, increment: float) -> None:
     """Make score[j] = increment · j for every head.
 
     Key j is written as 32 · high + low, along two orthogonal directions: both parts are small whole numbers, which f16
-    holds exactly, and every partial sum of the score is exact.
+    holds exactly, and every partial sum of the score is exact. Raises `ValueError` for a context too long for that.
     """
+    if request.case.kv_len > MOST_KEYS:
+        raise ValueError(f"{request.case.name}: scores can rise over {MOST_KEYS} keys at most")
     dim = request.case.head_dim
     scale = np.sqrt(dim)
     high_direction, low_direction = signs(0, dim), signs(1, dim)
