@@ -114,7 +114,11 @@ fn prefetch<T: Lanes>(block: &Block<'_, T>, key: usize) {
     }
     for rows in [&block.k, &block.v] {
         for line in rows.row(key).chunks(LINE / size_of::<T>()) {
-            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            // SAFETY: a prefetch only hints, whatever the address.
+            #[allow(unused_unsafe, reason = "later compilers than the oldest supported one call it safe")]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            }
         }
     }
 }
