@@ -36,6 +36,20 @@ F64Array = npt.NDArray[np.float64]
 QUICK_BOUND = [case for case in select("quick") if case.expect == "bound"]
 
 
+@dataclass(frozen=True)
+class SomeTile:
+    warps: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class SomePlan:
+    kv_len: int
+    chunk: int
+    n_splits: int
+    tile: SomeTile
+
+
 def rn(x: F64Array) -> F64Array:
     """Round to f32; an f64 that holds an f32 FMA's exact product and sum is close enough to round but once."""
     return x.astype(np.float32).astype(np.float64)
@@ -188,9 +202,8 @@ def test_a_weight_that_was_rounded_to_f16_is_caught() -> None:
 
 
 def test_roundings_of_a_known_plan() -> None:
-    # 4096 keys over 132 / 4 = 33 splits: chunks of 125, two steps of 8 warps of 8 rows, 5 splits in the fullest class.
-    plan = plan_for(get_case("random-16x4-L4096-f16"))
-    assert (plan.chunk, plan.n_splits) == (125, 33)
+    # Chunks of 125 take two steps of 8 warps of 8 rows; 33 splits are 5 in the fullest of 8 classes.
+    plan = SomePlan(kv_len=4096, chunk=125, n_splits=33, tile=SomeTile(warps=8, rows=8))
     merges = 8 + 5 + 7
     assert split_roundings(plan) == Roundings(
         factors=1 + 1 + 2, numerator=16 + 1 + merges + 1, denominator=2 + 1 + 3 + merges, in_sequence=16, merges=merges

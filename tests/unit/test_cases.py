@@ -11,6 +11,8 @@ from diffcheck.cases import SUITES, Case, all_cases, collect, get_case, select
 from diffcheck.errors import BadInputError
 from diffcheck.generators import generators
 from diffcheck.layouts import layouts
+from diffcheck.planning import plan_for
+from rust_kernel.plan import tile_table
 
 
 def has(suite: str, **fields: object) -> bool:
@@ -39,7 +41,7 @@ def test_every_rung_is_there(kv_len: int, heads: tuple[int, int], storage: str) 
 
 
 @pytest.mark.parametrize("storage", ["f32", "f16"])
-def test_split_edges_are_in_the_matrix(storage: str) -> None:
+def test_split_edges_that_are_no_multiple_of_the_warps_are_in_the_matrix(storage: str) -> None:
     assert has("matrix", kv_len=203, policy="chunk:7", storage=storage)
     assert has("matrix", policy="chunk:61", storage=storage)
 
@@ -49,6 +51,12 @@ def test_the_matrix_meets_the_edge_of_the_long_tile(kv_len: int) -> None:
     assert has("matrix", kv_len=kv_len, storage="f16")
 
 
+def test_every_tile_that_the_planner_has_runs_in_the_matrix() -> None:
+    tiles = {(row["storage"], row["tile"].name) for row in tile_table()}
+    planned = {(case.storage, plan_for(case).tile.name) for case in select("matrix")}
+    assert planned == tiles
+
+
 def test_the_quick_suite_has_every_generator_and_layout() -> None:
     quick = select("quick")
     assert {case.generator for case in quick} == set(generators())
@@ -56,9 +64,9 @@ def test_the_quick_suite_has_every_generator_and_layout() -> None:
     assert all(case.kv_len <= 256 for case in quick)
 
 
-def test_each_f16_case_has_its_f32_twin() -> None:
+def test_each_rung_is_there_in_both_storages_under_one_family() -> None:
     families: dict[str, set[str]] = {}
-    for case in all_cases():
+    for case in select("rungs"):
         families.setdefault(case.family, set()).add(case.storage)
     assert all(storages == {"f32", "f16"} for storages in families.values())
 

@@ -75,13 +75,13 @@ def test_a_layout_changes_the_place_and_not_the_values(layout: str) -> None:
 
 
 def test_random_streams_are_standard_normal_and_do_not_repeat() -> None:
-    inputs = inputs_of(get_case("random-24x4-L4097-f32"))
+    inputs = inputs_of(get_case("random-16x4-L515-f32-seed1"))
     for array in (inputs.k.view, inputs.v.view):
-        assert abs(float(array.mean())) < 0.002
-        assert abs(float(array.std()) - 1) < 0.002
+        assert abs(float(array.mean())) < 0.006
+        assert abs(float(array.std()) - 1) < 0.005
     assert not np.any(np.isin(inputs.q.view[0, :16], inputs.k.view[0]))
     correlation = np.corrcoef(inputs.k.view.ravel(), inputs.v.view.ravel())[0, 1]
-    assert abs(correlation) < 0.003
+    assert abs(correlation) < 0.006
 
 
 @pytest.mark.parametrize("case", select("quick"), ids=lambda case: case.name)
@@ -182,6 +182,12 @@ def test_an_exact_mean_that_f32_could_not_sum_is_refused() -> None:
     assert mean_of(np.array([[1.0], [2.0]]), 2)[0] == 1.5
     with pytest.raises(ValueError, match="24 bits"):
         mean_of(np.full((2, 1), 2.0**23), 2)
+
+
+def test_scores_that_f16_cannot_tell_apart_are_refused() -> None:
+    case = replace(get_case("rising-16x4-L1000-f16"), kv_len=32 * 2016 + 1)
+    with pytest.raises(ValueError, match="64512 keys at most"):
+        inputs_of(case)
 
 
 def test_an_unknown_generator_is_refused() -> None:
