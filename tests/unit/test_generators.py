@@ -185,7 +185,7 @@ def test_an_exact_mean_that_f32_could_not_sum_is_refused() -> None:
 
 
 def test_scores_that_f16_cannot_tell_apart_are_refused() -> None:
-    case = replace(get_case("rising-16x4-L1000-f16"), kv_len=32 * 2016 + 1)
+    case = replace(get_case("rising-16x4-L1000-f16"), kv_len=32 * 2016 + 1, num_q_heads=1, num_kv_heads=1)
     with pytest.raises(ValueError, match="64512 keys at most"):
         inputs_of(case)
 
