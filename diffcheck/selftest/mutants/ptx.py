@@ -113,8 +113,17 @@ def _changing(change: Edit) -> Edit:
     return substitute(r"(?s)\A.*\Z", lambda match: change(match[0]))
 
 
-def _unfused(place: Place) -> Edit:
-    return within(place, substitute(FMA, unfuse))
+def _unfused(place: Place, which: int) -> Edit:
+    # Not the first of an accumulator: there the sum is with +0, which rounds nothing.
+    def unfuse_one(text: str) -> str:
+        found = list(re.finditer(FMA, text, flags=re.MULTILINE))
+        try:
+            chosen = found[which]
+        except IndexError:
+            raise StaleMutantError(f"no FMA number {which} in {place}") from None
+        return text[: chosen.start()] + unfuse(chosen) + text[chosen.end() :]
+
+    return within(place, unfuse_one)
 
 
 def mutants() -> tuple[Mutant, ...]:
@@ -158,15 +167,15 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx("reordered-merge", "two classes of splits merge in exchanged order", "bits", _swap_classes(), MANY_SPLITS),
         _ptx(
             *("unfused-fma-scores", "one product of the scores is rounded before it is added", "bits"),
-            *(_unfused(Place(PARTIAL, "scores")), FULL_SPLIT),
+            *(_unfused(Place(PARTIAL, "scores"), 0), FULL_SPLIT),
         ),
         _ptx(
             *("unfused-fma-values", "one product of the values is rounded before it is added", "bits"),
-            *(_unfused(Place(PARTIAL, "values")), MANY_SPLITS),
+            *(_unfused(Place(PARTIAL, "values"), -1), FULL_SPLIT),
         ),
         _ptx(
             *("unfused-fma-sums", "one product of the split sums is rounded before it is added", "bits"),
-            *(_unfused(Place(REDUCE, "sums")), MANY_SPLITS),
+            *(_unfused(Place(REDUCE, "sums"), 3), MANY_SPLITS),
         ),
         _ptx(
             *("flushed-denormals", "the products of the values flush denormals to zero", "bits"),
