@@ -2,7 +2,8 @@
 
 A block takes 32 dimensions of a head; warp c sums the splits of class c, lane l the tile's dimension l. A lane also
 takes the factor of one split in 32 of the class, and the warp then walks through the factors in order, so that each
-is computed once a warp. Shared memory does not depend on the number of splits.
+is computed once a warp. The kernel is a chain of waits for memory, so what can be requested early is. Shared memory
+does not depend on the number of splits.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from py_builder_kernel.kernels.idioms import (
 )
 from py_builder_kernel.kernels.lane_map import LANES
 from py_builder_kernel.kernels.spec import ReduceSpec
-from py_builder_kernel.ptx import U32, U64, Address, Function, Module, Param, Reg, Symbol, at_global, at_shared
+from py_builder_kernel.ptx import F32, U32, U64, Address, Function, Module, Param, Reg, Symbol, at_global, at_shared
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
 CLASSES = 8
-# Rows of part_acc requested together, before the first is used.
+# Rows of part_acc requested together, before the first is used; divides the 32 lanes.
 BATCH = 8
+# Maxima that a lane requests together.
+UNROLL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +70,28 @@ class _Reduce:
         self.params = params
 
     def emit(self) -> None:
+        """All that the first sums need is requested before the maximum over the splits, which takes as long to come."""
         f = self.f
         self._place()
+        self._load_own()
+        self._load_batch()
         maximum = self._maximum()
         self.sum, self.acc = constant(f, ZERO), constant(f, ZERO)
-        block = f.label("factors")
         done = f.label("classes")
         f.emit("bra.uni", done, guard=f.new("setp.le.s32", self.left, 0))
-        f.place(block)
         self._factors(maximum)
-        self._block()
-        f.emit("sub.s32", self.left, self.left, LANES)
-        f.emit("bra.uni", block, guard=f.new("setp.gt.s32", self.left, 0))
+        batch = f.label("batch")
+        f.place(batch)
+        self._sums()
+        f.emit("sub.s32", self.left, self.left, BATCH)
+        f.emit("bra.uni", done, guard=f.new("setp.le.s32", self.left, 0))
+        self._load_batch()
+        f.emit("add.u32", self.source, self.source, BATCH)
+        f.emit("bra.uni", batch, guard=f.new("setp.lt.u32", self.source, LANES))
+        self._load_own()
+        self._factors(maximum)
+        f.emit("mov.u32", self.source, 0)
+        f.emit("bra.uni", batch)
         f.place(done)
         self._classes()
 
@@ -90,7 +103,7 @@ class _Reduce:
         self.tile = f.new("mov.u32", CTAID_Y)
         self.n_splits = load_param(f, params.n_splits)
         first = f.new("mul.lo.u32", self.head, self.n_splits)
-        self.m = advance(f, global_pointer(f, params.part_m), first, 4)
+        self.all_m = advance(f, global_pointer(f, params.part_m), first, 4)
         class_row = f.new("add.u32", first, self.warp)
         # This lane's own split of a block of 32 splits of the class.
         own = f.new("mad.lo.u32", self.lane, CLASSES, class_row)
@@ -102,63 +115,70 @@ class _Reduce:
         # Splits of the class that are left: ceil((n_splits - c) / 8), not positive for an empty class.
         left = f.new("sub.s32", f.new("add.s32", self.n_splits, CLASSES - 1), self.warp)
         self.left = f.new("shr.s32", left, CLASSES.bit_length() - 1)
+        self.m, self.s, self.factor = f.regs(F32, 3)
+        self.rows = f.regs(F32, BATCH)
+        self.source = f.new("mov.u32", 0)
         out = advance_wide(f, global_pointer(f, params.out), self.head, stride_bytes(f, params.out_stride_head, 4))
         self.out = advance(f, out, column, 4)
 
+    def _load_own(self) -> None:
+        """Request this lane's own split of the next 32 of the class: its m and s."""
+        f = self.f
+        f.phase("load m and s")
+        f.emit("mov.f32", self.m, MINUS_MAX)
+        f.emit("mov.f32", self.s, ZERO)
+        there = f.new("setp.lt.s32", self.lane, self.left)
+        for value, pointer in ((self.m, self.own_m), (self.s, self.own_s)):
+            f.emit("ld.global.f32", value, at_global(pointer), guard=there)
+            f.emit("add.s64", pointer, pointer, 4 * CLASSES * LANES)
+
+    def _load_batch(self) -> None:
+        """Request the next BATCH rows of part_acc, as far as the class has them."""
+        f = self.f
+        f.phase("load acc")
+        stride = CLASSES * self.spec.head_dim * 4
+        for i, row in enumerate(self.rows):
+            f.emit("mov.f32", row, ZERO)
+            f.emit("ld.global.f32", row, at_global(self.row, i * stride), guard=f.new("setp.gt.s32", self.left, i))
+        f.emit("add.s64", self.row, self.row, BATCH * stride)
+
     def _maximum(self) -> Reg:
-        """The maximum over all splits, in every lane of every warp."""
+        """The maximum over all splits, in every lane of every warp; UNROLL requests of a lane are in flight at once."""
         f = self.f
         f.phase("maximum")
         maximum = constant(f, MINUS_MAX)
         split = f.new("mov.u32", self.lane)
-        pointer = advance(f, self.m, self.lane, 4)
-        step, end = f.label("maximum_step"), f.label("maximum_end")
+        pointer = advance(f, self.all_m, self.lane, 4)
+        step = f.label("maximum_step")
         f.place(step)
-        f.emit("bra", end, guard=f.new("setp.ge.u32", split, self.n_splits))
-        m = f.new("ld.global.f32", at_global(pointer))
-        f.emit("max.f32", maximum, maximum, m)
-        f.emit("add.u32", split, split, LANES)
-        f.emit("add.s64", pointer, pointer, 4 * LANES)
-        f.emit("bra", step)
-        f.place(end)
+        found = [constant(f, MINUS_MAX) for _ in range(UNROLL)]
+        for i, m in enumerate(found):
+            there = f.new("setp.lt.u32", f.new("add.u32", split, i * LANES), self.n_splits)
+            f.emit("ld.global.f32", m, at_global(pointer, 4 * i * LANES), guard=there)
+        for m in found:
+            f.emit("max.f32", maximum, maximum, m)
+        f.emit("add.u32", split, split, UNROLL * LANES)
+        f.emit("add.s64", pointer, pointer, 4 * UNROLL * LANES)
+        # Lanes leave together: the block of splits begins at lane 0's.
+        first = f.new("sub.u32", split, self.lane)
+        f.emit("bra.uni", step, guard=f.new("setp.lt.u32", first, self.n_splits))
         return xor_tree(f, "max.f32", maximum, LEVELS)
 
     def _factors(self, maximum: Reg) -> None:
-        """Each lane's own split: its sum, and its factor E(m - M)."""
+        """The factor E(m - M) of each lane's own split."""
         f = self.f
         f.phase("factors")
-        m, self.s = constant(f, MINUS_MAX), constant(f, ZERO)
-        there = f.new("setp.lt.s32", self.lane, self.left)
-        f.emit("ld.global.f32", m, at_global(self.own_m), guard=there)
-        f.emit("ld.global.f32", self.s, at_global(self.own_s), guard=there)
-        self.factor = exponential(f, f.new("sub.rn.f32", m, maximum))
-        for pointer in (self.own_m, self.own_s):
-            f.emit("add.s64", pointer, pointer, 4 * CLASSES * LANES)
+        f.emit("mov.f32", self.factor, exponential(f, f.new("sub.rn.f32", self.m, maximum)))
 
-    def _block(self) -> None:
-        """Add up to 32 splits of the class in order, BATCH of them at a time."""
+    def _sums(self) -> None:
+        """Add a batch of the class's splits in order."""
         f = self.f
         f.phase("sums")
-        source = f.new("mov.u32", 0)
-        count = f.new("min.s32", self.left, LANES)
-        batch = f.label("batch")
-        f.place(batch)
-        self._batch(source, count)
-        f.emit("add.u32", source, source, BATCH)
-        f.emit("bra.uni", batch, guard=f.new("setp.lt.s32", source, count))
-
-    def _batch(self, source: Reg, count: Reg) -> None:
-        f = self.f
-        stride = CLASSES * self.spec.head_dim * 4
-        rows = [constant(f, ZERO) for _ in range(BATCH)]
-        live = [f.new("setp.gt.s32", f.new("sub.s32", count, source), i) for i in range(BATCH)]
-        for i, (row, there) in enumerate(zip(rows, live, strict=True)):
-            f.emit("ld.global.f32", row, at_global(self.row, i * stride), guard=there)
-        f.emit("add.s64", self.row, self.row, BATCH * stride)
-        for i, (row, there) in enumerate(zip(rows, live, strict=True)):
-            # An absent split is no addition: +0 times a factor could still turn a sum of -0 into +0.
-            lane = f.new("add.u32", source, i)
+        for i, row in enumerate(self.rows):
+            there = f.new("setp.gt.s32", self.left, i)
+            lane = f.new("add.u32", self.source, i)
             factor, s = shuffle(f, "idx", self.factor, lane), shuffle(f, "idx", self.s, lane)
+            # An absent split is no addition: +0 times a factor could still turn a sum of -0 into +0.
             f.emit("fma.rn.f32", self.sum, s, factor, self.sum, guard=there)
             f.emit("fma.rn.f32", self.acc, row, factor, self.acc, guard=there)
 
