@@ -17,7 +17,9 @@ from diffcheck.buffers import FloatArray
 from diffcheck.generators.base import GeneratorInfo, Inputs
 
 F64Array = npt.NDArray[np.float64]
-BLOCK_KEYS = 2048
+BLOCK_KEYS = 128
+"""Keys a block: it stays in the cache, and its products are too small for the BLAS to spread over threads, which would
+wait for each other where the machine is busy."""
 
 
 @dataclass(frozen=True, eq=False)
