@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from diffcheck import digest
-from diffcheck.arms import DeviceArm, Kernel
+from diffcheck.arms import DeviceArm
 from diffcheck.assemble.model import Assembled, AssembledKernel
 from diffcheck.assemble.ptxas import AssembleError, Resources, assemble, ptxas_version
 from diffcheck.errors import BadInputError
+from diffcheck.workers import in_threads, usable_cores
 
 # The register file of an SM, the most registers a thread can name, and the unit in which a warp takes registers
 # (256 a warp, so 8 a thread): the same on every target here.
@@ -55,24 +54,16 @@ def assemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> Assembl
     """
     version = ptxas_version()
     found: dict[int, AssembledKernel] = {}
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        # The text is built in this thread: it is Python, and the workers only wait for ptxas.
-        futures = {
-            pool.submit(_assemble_one, job, job.arm.kernel(job.entry, job.target)): i for i, job in enumerate(jobs)
-        }
-        try:
-            for future in as_completed(futures):
-                found[futures[future]] = future.result()
-                advance(jobs[futures[future]].entry)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for index, kernel in in_threads(_assemble_one, jobs, usable_cores()):
+        found[index] = kernel
+        advance(kernel.entry)
     kernels = tuple(found[i] for i in range(len(jobs)))
     status = "fails" if any(kernel.problems for kernel in kernels) else "holds"
     return Assembled.model_validate({"ptxas_version": version, "status": status, "kernels": kernels})
 
 
-def _assemble_one(job: Job, kernel: Kernel) -> AssembledKernel:
+def _assemble_one(job: Job) -> AssembledKernel:
+    kernel = job.arm.kernel(job.entry, job.target)
     limit = register_limit(kernel.threads, kernel.blocks_per_sm)
     try:
         used = assemble(kernel.ptx, kernel.entry, job.target)

@@ -57,9 +57,8 @@ def run(arguments: Sequence[str]) -> int:
     except DiffcheckError as error:
         print_error(str(error))
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print_error("interrupted; no file was written")
-        return INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except BrokenPipeError:
         # The reader (such as `head`) has gone; nothing more can be said, and the interpreter must not try at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -73,6 +72,8 @@ def run(arguments: Sequence[str]) -> int:
         if text:
             print_error(text)
         return BAD_INPUT
+    if code == INTERRUPTED:  # some versions of typer turn an interruption into this code themselves
+        print_error("interrupted; no file was written")
     return code if isinstance(code, int) else HOLDS
 
 

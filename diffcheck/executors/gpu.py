@@ -92,6 +92,7 @@ class GpuExecutor:
         """Run a program; see `Executor.run`. `Outcome.seconds` is host time, transfers excluded: no measurement."""
         import cupy
 
+        self._device().use()  # makes the context current in this thread, which need not be the one that loaded a module
         memory = {region.buffer.name: cupy.asarray(region.buffer.raw) for region in program.regions()}
         bases = {name: int(words.data.ptr) for name, words in memory.items()}
         stream = cupy.cuda.get_current_stream()

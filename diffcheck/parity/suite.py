@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from diffcheck.executors.machine import MachineExecutor
 from diffcheck.parity.judge_case import CaseRun, run_case
 from diffcheck.parity.prepare import prepare
 from diffcheck.receipts.cases import ReferenceCase, StorageError
+from diffcheck.workers import in_threads, usable_cores
 
 # Above this many bytes of K and V a case is run alone: the oracle works in f64 and the naive arm widens, so several at
 # a time would not fit a small machine's memory.
@@ -86,38 +85,32 @@ def run_suite(request: Request, advance: Advance) -> Report:
 
 def _run_setup(request: Request, setup: Setup, advance: Advance) -> list[CaseRun]:
     found: dict[str, CaseRun] = {}
-    cores = os.cpu_count() or 1
-    small = [case for case in request.cases if case.kv_bytes <= LARGE_BYTES]
-    # A device runs one case at a time anyway; a single case has the machine's own threads.
-    if isinstance(setup.executor, MachineExecutor) and len(small) > 1 and cores > 1:
-        alone = Setup(MachineExecutor(threads=1), setup.target, setup.profile)
-        for run in _in_parallel(request, alone, small, cores):
+    for cases, workers, threads in _batches(request.cases, setup.executor):
+        executor = MachineExecutor(threads) if isinstance(setup.executor, MachineExecutor) else setup.executor
+        alike = replace(setup, executor=executor)
+
+        def run_one(case: Case, alike: Setup = alike, threads: int = threads) -> CaseRun:
+            prepared = prepare(case, alike.profile, request.reference, threads)
+            return run_case(prepared, alike.executor, alike.target, request.arms)
+
+        for _, run in in_threads(run_one, cases, workers):
             found[run.case.name] = run
             advance(setup.executor.name, run)
-    for case in request.cases:
-        if case.name not in found:
-            found[case.name] = _run_one(request, setup, case, threads=0)
-            advance(setup.executor.name, found[case.name])
     return [found[case.name] for case in request.cases]
 
 
-def _in_parallel(request: Request, setup: Setup, cases: Sequence[Case], cores: int) -> Iterator[CaseRun]:
-    # The longest first, so that no core waits for a long case at the end. The machine, the twin and numpy release the
-    # interpreter's lock.
-    ordered = sorted(cases, key=lambda case: case.num_q_heads * case.kv_len, reverse=True)
-    with ThreadPoolExecutor(max_workers=cores) as pool:
-        futures = [pool.submit(_run_one, request, setup, case, 1) for case in ordered]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _batches(cases: Sequence[Case], executor: Executor) -> list[tuple[list[Case], int, int]]:
+    """Divide cases into (cases, cases at a time, threads a case), the longest first.
 
-
-def _run_one(request: Request, setup: Setup, case: Case, threads: int) -> CaseRun:
-    prepared = prepare(case, setup.profile, request.reference, threads)
-    return run_case(prepared, setup.executor, setup.target, request.arms)
+    In the machine many small cases run side by side with a thread each, so that no core waits for another's; a device
+    takes one at a time anyway. (The machine, the twin and numpy release the interpreter's lock.)
+    """
+    longest_first = sorted(cases, key=lambda case: case.num_q_heads * case.kv_len, reverse=True)
+    small = [case for case in longest_first if case.kv_bytes <= LARGE_BYTES]
+    large = [case for case in longest_first if case.kv_bytes > LARGE_BYTES]
+    if executor.tier != "interpreted" or len(small) < 2:
+        return [(longest_first, 1, 0)]
+    return [batch for batch in ((small, usable_cores(), 1), (large, 1, 0)) if batch[0]]
 
 
 def storage_errors(runs: Sequence[CaseRun]) -> list[StorageError]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,6 +109,24 @@ def test_interruption_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("diffcheck.cli.parity.run_suite", interrupt)
     assert run(["parity", "--case", CASE, "--executor", "machine", "--receipt", str(tmp_path / "r.json")]) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of a terminal")
+@pytest.mark.parametrize("arguments", [["--suite", "matrix"], ["--case", "random-24x4-L60000-f16"]])
+def test_a_signal_ends_a_run_at_once(arguments: list[str], tmp_path: Path) -> None:
+    program = "from diffcheck.cli import main; print('ready', flush=True); main()"
+    command = [sys.executable, "-c", program, "parity", *arguments, "--executor", "machine"]
+    receipt = tmp_path / "r.json"
+    with subprocess.Popen(
+        [*command, "--receipt", str(receipt)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "diffcheck: interrupted; no file was written\n")
     assert list(tmp_path.iterdir()) == []
 
 
