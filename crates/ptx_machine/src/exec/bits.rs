@@ -1,6 +1,6 @@
 //! Operations on bits, moves and selections.
 
-use super::lanes::{map1, map2, map3, map4, versions};
+use super::lanes::{each, map1, map2, map3, map4, versions};
 use super::regs::Regs;
 use crate::fma::Fma;
 use crate::program::{BitOp, CmpType, Float, Inst, Int, Join, LANES, Op, Prmt, Slot};
@@ -126,19 +126,16 @@ fn permute(a: u32, b: u32, c: u32, mode: Prmt) -> u32 {
         if selector & 8 != 0 { ((value as i8) >> 7) as u8 } else { value }
     };
     let c2 = c & 3;
-    let bytes: [u8; 4] = std::array::from_fn(|k| {
-        let k = k as u32;
-        byte(match mode {
-            Prmt::Index => c >> (4 * k) & 15,
-            Prmt::F4e => (c2 + k) & 7,
-            Prmt::B4e => c2.wrapping_sub(k) & 7,
-            Prmt::Rc8 => c2,
-            Prmt::Ecl => c2.max(k),
-            Prmt::Ecr => c2.min(k),
-            Prmt::Rc16 => (c2 & 1) * 2 + (k & 1),
-        })
-    });
-    u32::from_le_bytes(bytes)
+    let pick = |k: u32| match mode {
+        Prmt::Index => c >> (4 * k) & 15,
+        Prmt::F4e => (c2 + k) & 7,
+        Prmt::B4e => c2.wrapping_sub(k) & 7,
+        Prmt::Rc8 => c2,
+        Prmt::Ecl => c2.max(k),
+        Prmt::Ecr => c2.min(k),
+        Prmt::Rc16 => (c2 & 1) * 2 + (k & 1),
+    };
+    u32::from_le_bytes([byte(pick(0)), byte(pick(1)), byte(pick(2)), byte(pick(3))])
 }
 
 #[inline(always)]
@@ -184,7 +181,7 @@ fn pack(regs: &mut Regs<'_>, i: &Inst, mask: u32, part: u32, count: usize) {
     if part * count as u32 == 64 {
         regs.set64(i.d[0], &out, mask, known);
     } else {
-        regs.set32(i.d[0], &out.map(|x| x as u32), mask, known);
+        regs.set32(i.d[0], &each(&out, |x| x as u32), mask, known);
     }
 }
 
@@ -193,11 +190,11 @@ fn unpack(regs: &mut Regs<'_>, i: &Inst, mask: u32, part: u32, count: usize) {
     let (value, known) = if part * count as u32 == 64 {
         (*regs.get64(i.s[0]), regs.known64(i.s[0]))
     } else {
-        (regs.get32(i.s[0]).map(u64::from), regs.known32(i.s[0]))
+        (each(regs.get32(i.s[0]), u64::from), regs.known32(i.s[0]))
     };
     let keep = u32::MAX >> (32 - part);
     for (k, &d) in i.d[..count].iter().enumerate() {
-        let out = value.map(|x| (x >> (part * k as u32)) as u32 & keep);
+        let out = each(&value, |x| (x >> (part * k as u32)) as u32 & keep);
         regs.set32(d, &out, mask, known);
     }
 }
@@ -225,14 +222,20 @@ fn selp64(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
 #[inline(always)]
 fn select32(regs: &mut Regs<'_>, i: &Inst, pick: u32, mask: u32, known: u32) {
     let (a, b) = (*regs.get32(i.s[0]), *regs.get32(i.s[1]));
-    let out = std::array::from_fn(|l| if pick >> l & 1 != 0 { a[l] } else { b[l] });
+    let mut out = b;
+    for l in 0..LANES {
+        out[l] = if pick >> l & 1 != 0 { a[l] } else { b[l] };
+    }
     regs.set32(i.d[0], &out, mask, known);
 }
 
 #[inline(always)]
 fn select64(regs: &mut Regs<'_>, i: &Inst, pick: u32, mask: u32, known: u32) {
     let (a, b) = (*regs.get64(i.s[0]), *regs.get64(i.s[1]));
-    let out = std::array::from_fn(|l| if pick >> l & 1 != 0 { a[l] } else { b[l] });
+    let mut out = b;
+    for l in 0..LANES {
+        out[l] = if pick >> l & 1 != 0 { a[l] } else { b[l] };
+    }
     regs.set64(i.d[0], &out, mask, known);
 }
 

@@ -11,6 +11,9 @@ type Checked<T> = Result<T, Box<Trap>>;
 fn members<'a>(regs: &'a Regs<'_>, s: Slot, mask: u32, live: u32) -> Checked<&'a [u32; LANES]> {
     known(regs, s, mask, "the member mask")?;
     let masks = regs.get32(s);
+    if masks.iter().enumerate().all(|(l, &named)| mask >> l & 1 == 0 || named == mask) {
+        return Ok(masks);
+    }
     for l in lanes(mask) {
         let named = masks[l];
         if named >> l & 1 == 0 {

@@ -6,6 +6,7 @@ use crate::program::{Inst, LANES, Slot};
 
 /// A type that lies in a register.
 pub(crate) trait Word: Copy {
+    const ZERO: Self;
     fn load(regs: &Regs<'_>, s: Slot) -> [Self; LANES];
     fn known(regs: &Regs<'_>, s: Slot) -> u32;
     fn store(regs: &mut Regs<'_>, d: Slot, value: [Self; LANES], mask: u32, known: u32);
@@ -14,9 +15,11 @@ pub(crate) trait Word: Copy {
 macro_rules! word {
     ($($ty:ty, $get:ident, $set:ident, $known:ident, $from:expr, $to:expr;)+) => { $(
         impl Word for $ty {
+            const ZERO: Self = 0 as $ty;
+
             #[inline(always)]
             fn load(regs: &Regs<'_>, s: Slot) -> [Self; LANES] {
-                regs.$get(s).map($from)
+                each(regs.$get(s), $from)
             }
 
             #[inline(always)]
@@ -26,7 +29,11 @@ macro_rules! word {
 
             #[inline(always)]
             fn store(regs: &mut Regs<'_>, d: Slot, value: [Self; LANES], mask: u32, known: u32) {
-                regs.$set(d, &value.map($to), mask, known);
+                let mut bits = [0; LANES];
+                for l in 0..LANES {
+                    bits[l] = $to(value[l]);
+                }
+                regs.$set(d, &bits, mask, known);
             }
         }
     )+ };
@@ -44,12 +51,23 @@ word! {
     f64, get64, set64, known64, f64::from_bits, f64::to_bits;
 }
 
+/// `f` of every lane. A plain loop, since `array::map` stays a call where LLVM does not inline it, and is then compiled
+/// without the caller's target features.
+#[inline(always)]
+pub(crate) fn each<A: Copy, R: Word>(a: &[A; LANES], f: impl Fn(A) -> R) -> [R; LANES] {
+    let mut out = [R::ZERO; LANES];
+    for l in 0..LANES {
+        out[l] = f(a[l]);
+    }
+    out
+}
+
 /// `d0 = f(s0)`.
 #[inline(always)]
 pub(crate) fn map1<A: Word, R: Word>(regs: &mut Regs<'_>, i: &Inst, mask: u32, f: impl Fn(A) -> R) {
     let a = A::load(regs, i.s[0]);
     let known = A::known(regs, i.s[0]);
-    R::store(regs, i.d[0], a.map(f), mask, known);
+    R::store(regs, i.d[0], each(&a, f), mask, known);
 }
 
 /// `d0 = f(s0, s1)`.
@@ -57,7 +75,11 @@ pub(crate) fn map1<A: Word, R: Word>(regs: &mut Regs<'_>, i: &Inst, mask: u32, f
 pub(crate) fn map2<A: Word, B: Word, R: Word>(regs: &mut Regs<'_>, i: &Inst, mask: u32, f: impl Fn(A, B) -> R) {
     let (a, b) = (A::load(regs, i.s[0]), B::load(regs, i.s[1]));
     let known = A::known(regs, i.s[0]) & B::known(regs, i.s[1]);
-    R::store(regs, i.d[0], std::array::from_fn(|l| f(a[l], b[l])), mask, known);
+    let mut out = [R::ZERO; LANES];
+    for l in 0..LANES {
+        out[l] = f(a[l], b[l]);
+    }
+    R::store(regs, i.d[0], out, mask, known);
 }
 
 /// `d0 = f(s0, s1, s2)`.
@@ -70,7 +92,11 @@ pub(crate) fn map3<A: Word, B: Word, C: Word, R: Word>(
 ) {
     let (a, b, c) = (A::load(regs, i.s[0]), B::load(regs, i.s[1]), C::load(regs, i.s[2]));
     let known = A::known(regs, i.s[0]) & B::known(regs, i.s[1]) & C::known(regs, i.s[2]);
-    R::store(regs, i.d[0], std::array::from_fn(|l| f(a[l], b[l], c[l])), mask, known);
+    let mut out = [R::ZERO; LANES];
+    for l in 0..LANES {
+        out[l] = f(a[l], b[l], c[l]);
+    }
+    R::store(regs, i.d[0], out, mask, known);
 }
 
 /// `d0 = f(s0, s1, s2, s3)`, for `bfi`.
@@ -79,7 +105,11 @@ pub(crate) fn map4<A: Word, R: Word>(regs: &mut Regs<'_>, i: &Inst, mask: u32, f
     let (a, b) = (A::load(regs, i.s[0]), A::load(regs, i.s[1]));
     let (c, d) = (u32::load(regs, i.s[2]), u32::load(regs, i.s[3]));
     let known = A::known(regs, i.s[0]) & A::known(regs, i.s[1]) & regs.known32(i.s[2]) & regs.known32(i.s[3]);
-    R::store(regs, i.d[0], std::array::from_fn(|l| f(a[l], b[l], c[l], d[l])), mask, known);
+    let mut out = [R::ZERO; LANES];
+    for l in 0..LANES {
+        out[l] = f(a[l], b[l], c[l], d[l]);
+    }
+    R::store(regs, i.d[0], out, mask, known);
 }
 
 /// The lanes in which `f(a, b)` holds.

@@ -1,6 +1,7 @@
 //! Loads and stores: every lane's address is checked, then all lanes are moved.
 
 use super::convert::extend;
+use super::lanes::each;
 use super::regs::Regs;
 use super::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
@@ -66,17 +67,20 @@ pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst,
 #[inline]
 fn addresses(regs: &Regs<'_>, i: &Inst, a: Access, mask: u32) -> Checked<[u64; LANES]> {
     let base = i.s[4];
-    let (values, known) = if a.wide_address {
+    let (mut values, known) = if a.wide_address {
         (*regs.get64(base), regs.known64(base))
     } else {
-        (regs.get32(base).map(u64::from), regs.known32(base))
+        (each(regs.get32(base), u64::from), regs.known32(base))
     };
     let unknown = mask & !known;
     if unknown != 0 {
         let message = "the address depends on a value that was never written";
         return Err(Trap::lanes(FaultKind::UninitialisedAddress, unknown, message));
     }
-    Ok(values.map(|x| x.wrapping_add(i.imm as u64)))
+    for value in &mut values {
+        *value = value.wrapping_add(i.imm as u64);
+    }
+    Ok(values)
 }
 
 /// Runs `f` over the lanes, grouped by the segment that they lie in; checks bounds and alignment on the way.
@@ -90,8 +94,10 @@ fn for_groups(
     mut f: impl FnMut(Group<'_>) -> Checked<()>,
 ) -> Checked<()> {
     let bytes = a.ty.bytes() * u32::from(a.count);
-    let misaligned = lanes(mask).find(|&l| addresses[l] & u64::from(bytes - 1) != 0);
-    if let Some(lane) = misaligned {
+    let low = u64::from(bytes - 1);
+    let odd = addresses.iter().enumerate().fold(0, |m, (l, &x)| m | u32::from(x & low != 0) << l);
+    if odd & mask != 0 {
+        let lane = (odd & mask).trailing_zeros() as usize;
         return Err(misalignment(spaces, warp, a, lane, addresses[lane], bytes));
     }
     let mut left = mask;
@@ -113,10 +119,13 @@ fn for_groups(
         let origin = segment.base.wrapping_add(window);
         // A lane before the segment wraps to a huge offset.
         let last = segment.len - u64::from(bytes);
-        let mut offsets = addresses.map(|x| x.wrapping_sub(origin));
-        let inside = offsets.iter().enumerate().fold(0, |m, (l, &o)| m | u32::from(o <= last) << l);
+        let lane_bytes = 4 * u64::from(segment.lane_words);
+        let mut offsets = *addresses;
+        let mut inside = 0;
         for (l, offset) in offsets.iter_mut().enumerate() {
-            *offset = offset.wrapping_add(4 * u64::from(segment.lane_words) * l as u64);
+            *offset = offset.wrapping_sub(origin);
+            inside |= u32::from(*offset <= last) << l;
+            *offset = offset.wrapping_add(lane_bytes * l as u64);
         }
         let group = inside & left;
         f(Group { segment, offsets, mask: group })?;
