@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from diffcheck.arms.base import Arm, DeviceArm, HostArm, Kernel, Problem, Role
 from diffcheck.arms.builder import BuilderArm
-from diffcheck.arms.naive import NaiveArm
+from diffcheck.arms.naive import NaiveArm, NaiveF16Arm
 from diffcheck.arms.twin import TwinArm
 from diffcheck.errors import MissingRequirementError, choose
 
-_ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), NaiveArm())
+_ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), NaiveArm(), NaiveF16Arm())
 
 ARMS: dict[str, HostArm | DeviceArm] = {arm.name: arm for arm in _ARMS}
 
@@ -22,6 +22,7 @@ __all__ = [
     "HostArm",
     "Kernel",
     "NaiveArm",
+    "NaiveF16Arm",
     "Problem",
     "Role",
     "TwinArm",

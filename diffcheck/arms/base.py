@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from diffcheck.cases import Storage
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome, Program
 from diffcheck.generators import Inputs
@@ -44,11 +45,12 @@ class Kernel:
 
 
 class Arm(Protocol):
-    """What every arm states about itself."""
+    """What every arm states about itself; `storages` are those of the cases that it can compute."""
 
     name: str
     role: Role
     title: str
+    storages: tuple[Storage, ...]
 
     def available(self) -> Availability:
         """Tell whether the arm's package can be used on this machine."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from diffcheck.arms.base import Problem, Role
+from diffcheck.cases import STORAGES, Storage
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome
 
@@ -16,6 +17,7 @@ class TwinArm:
     name: str = "twin"
     role: Role = "reference"
     title: str = "the contract on the CPU, in Rust"
+    storages: tuple[Storage, ...] = STORAGES
 
     def __init__(self, fault: str | None = None) -> None:
         self.fault = fault

@@ -72,7 +72,7 @@ def parity_command(
     made = build_receipt(report, sys.argv[1:], tested, assembled)
     _show(made)
     if json is not None:
-        write_text(json, made.model_dump_json(indent=2, by_alias=True, include=_FINDINGS) + "\n")
+        write_text(json, made.model_dump_json(indent=1, by_alias=True, include=_FINDINGS) + "\n")
     if receipt is not None:
         write_json(receipt, made)
     raise typer.Exit(0 if made.status == "holds" else 1)

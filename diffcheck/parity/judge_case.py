@@ -65,8 +65,9 @@ class CaseRun:
 
 
 def run_case(prepared: Prepared, executor: Executor, target: str, arms: Sequence[DeviceArm]) -> CaseRun:
-    """Run every arm on an executor and compare: with the reference, with each other, with the oracle."""
-    runs = tuple(run_arm(prepared, executor, target, arm) for arm in arms)
+    """Run every arm that has the case's storage and compare: with the reference, with each other, with the oracle."""
+    fit = [arm for arm in arms if prepared.case.storage in arm.storages]
+    runs = tuple(run_arm(prepared, executor, target, arm) for arm in fit)
     results = {run.arm: run.outcome.out for run in runs if run.outcome is not None}
     checks = [check for run in runs for check in run.checks]
     checks += compare_arms(prepared, results)

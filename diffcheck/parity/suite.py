@@ -71,6 +71,10 @@ def run_suite(request: Request, advance: Advance) -> Report:
         raise BadInputError("case", "none", "at least one case")
     if not request.arms:
         raise BadInputError("arm", "none", "at least one arm that is made of kernels")
+    for case in request.cases:
+        if not any(case.storage in arm.storages for arm in request.arms):
+            names = ", ".join(arm.name for arm in request.arms)
+            raise BadInputError("arm", names, f"an arm that has the storage {case.storage} of the case {case.name}")
     report = Report(request)
     distinct: dict[tuple[str, str], CaseRun] = {}
     for setup in request.setups:

@@ -98,7 +98,7 @@ class Check(Model):
     whole: Metrics | None = None
     """All rows together."""
     worst_row: Metrics | None = None
-    """The worst row."""
+    """The worst row; null when every word is equal."""
 
     @classmethod
     def of(cls, name: CheckName, a: str, b: str, verdict: Verdict) -> Check:
@@ -114,5 +114,5 @@ class Check(Model):
             compared=verdict.compared,
             ratio=verdict.ratio,
             whole=None if comparison is None else Metrics.of(comparison.whole),
-            worst_row=None if comparison is None else Metrics.of(comparison.worst),
+            worst_row=None if comparison is None or not comparison.worst.worst else Metrics.of(comparison.worst),
         )

@@ -13,7 +13,7 @@ from diffcheck.errors import BadInputError
 
 def write_json(path: Path, model: BaseModel) -> None:
     """Write a model as JSON; see `write_text`."""
-    write_text(path, model.model_dump_json(indent=2, by_alias=True) + "\n")
+    write_text(path, model.model_dump_json(indent=1, by_alias=True) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

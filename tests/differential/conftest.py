@@ -23,10 +23,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         only: str | None = metafunc.config.getoption("--executor")
         executors = [name for name in EXECUTORS if only in {None, name}]
         nodes = [
-            pytest.param(case.name, arm, executor, id=f"{case.name}-{arm}-{executor}", marks=marks_of(executor))
+            pytest.param(
+                case.name, arm.name, executor, id=f"{case.name}-{arm.name}-{executor}", marks=marks_of(executor)
+            )
             for case in chosen_cases(suite)
             for executor in executors
-            for arm in ARMS
+            for arm in ARMS.values()
+            if case.storage in arm.storages
         ]
         metafunc.parametrize(("case", "arm", "executor"), nodes)
 

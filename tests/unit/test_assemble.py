@@ -76,7 +76,7 @@ def test_unknown_entry_is_refused() -> None:
 @pytest.mark.usefixtures("ptxas")
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_120", "sm_121"])
 def test_every_kernel_assembles_within_its_limits(target: str) -> None:
-    arms = [arm for arm in (get_arm("builder"), get_arm("naive")) if isinstance(arm, DeviceArm)]
+    arms = [arm for arm in (get_arm("builder"), get_arm("naive"), get_arm("naive-f16")) if isinstance(arm, DeviceArm)]
     assembled = assemble_all(list_jobs(arms, [target]), lambda _entry: None)
     problems = [f"{kernel.entry}: {problem}" for kernel in assembled.kernels for problem in kernel.problems]
     assert not problems

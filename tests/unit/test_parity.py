@@ -73,6 +73,9 @@ def test_every_arm_is_judged(report: Report) -> None:
         ("memory", "naive", "contract"),
         ("naive", "naive", "oracle"),
         ("split-naive", "builder", "naive"),
+        ("memory", "naive-f16", "contract"),
+        ("naive", "naive-f16", "oracle"),
+        ("split-naive", "builder", "naive-f16"),
     }
 
 
