@@ -1,4 +1,4 @@
-"""The arms of the naive kernel: one block a query head, no splits. What split arithmetic is compared with, in a bound."""
+"""The arms of the naive kernel: one block a query head, no splits. Compared with split arithmetic within a bound."""
 
 from __future__ import annotations
 
