@@ -22,6 +22,8 @@ pub enum FaultKind {
     UninitialisedStore,
     /// An operand of a barrier, shuffle or vote (id, count, lane, mask) that depends on a value never written.
     UninitialisedOperand,
+    /// An operand with a value that PTX does not allow.
+    BadOperand,
     /// A barrier reached by part of a warp.
     DivergentBarrier,
     /// A barrier id or thread count that PTX does not allow.
@@ -34,6 +36,8 @@ pub enum FaultKind {
     StepLimit,
     /// The kernel executed `trap`.
     Trap,
+    /// Whoever launched it has asked for its end. A launch reports this as [`crate::LaunchError::Cancelled`].
+    Cancelled,
 }
 
 impl FaultKind {
@@ -48,12 +52,14 @@ impl FaultKind {
             Self::UninitialisedPredicate => "uninitialised-predicate",
             Self::UninitialisedStore => "uninitialised-store",
             Self::UninitialisedOperand => "uninitialised-operand",
+            Self::BadOperand => "bad-operand",
             Self::DivergentBarrier => "divergent-barrier",
             Self::BadBarrier => "bad-barrier",
             Self::Deadlock => "deadlock",
             Self::AbsentLane => "absent-lane",
             Self::StepLimit => "step-limit",
             Self::Trap => "trap",
+            Self::Cancelled => "cancelled",
         }
     }
 }

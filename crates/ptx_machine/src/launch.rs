@@ -1,5 +1,8 @@
 //! What a launch is given and what it returns.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::fault::Fault;
 use crate::types::{Kind, Scalar};
 
@@ -14,7 +17,7 @@ pub enum Path {
 }
 
 /// Shape and limits of a launch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LaunchConfig {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
@@ -28,6 +31,8 @@ pub struct LaunchConfig {
     pub step_limit: Option<u64>,
     /// Which instructions of the host may be used.
     pub path: Path,
+    /// Ends the launch soon after it is set.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl LaunchConfig {
@@ -36,7 +41,7 @@ impl LaunchConfig {
 
     /// A launch of `grid` blocks of `block` threads on all cores, without dynamic shared memory.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, dynamic_shared: 0, threads: 0, step_limit: None, path: Path::Auto }
+        Self { grid, block, dynamic_shared: 0, threads: 0, step_limit: None, path: Path::Auto, cancel: None }
     }
 }
 
@@ -171,6 +176,9 @@ pub enum LaunchError {
     /// The kernel did something that it may not do. Of several, the one in the lowest block.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+    /// [`LaunchConfig::cancel`] was set. The memory keeps what was written until then.
+    #[error("the launch was cancelled")]
+    Cancelled,
 }
 
 impl LaunchError {

@@ -299,6 +299,16 @@ pub(crate) struct Access {
     pub wide_address: bool,
 }
 
+/// A `cp.async`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AsyncCopy {
+    /// 4, 8 or 16.
+    pub bytes: u8,
+    /// The address registers of destination and source have 64 bits.
+    pub wide_to: bool,
+    pub wide_from: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShflMode {
     Up,
@@ -356,6 +366,12 @@ pub(crate) enum Op {
     /// Parts from `s` to `[s4 + imm]`.
     Store(Access),
     IsSpace(Space),
+    /// To `[s0 + low half of imm]` from `[s1 + high half of imm]`, reading `s2` bytes where given.
+    AsyncCopy(AsyncCopy),
+    AsyncCommit,
+    /// Waits for all groups but the last `imm`.
+    AsyncWait,
+    AsyncWaitAll,
     /// `d0|p d1 = s0 of the lane that s1, s2 say`, members `s3`.
     Shfl(ShflMode),
     /// Predicate `s0`, members `s1`.

@@ -1,7 +1,7 @@
 //! A launch: its checks, its arguments, and the report of what went wrong.
 
-use crate::exec::{self, BlockFault, Geometry, Isa, Job};
-use crate::fault::{Fault, Trap};
+use crate::exec::{self, BlockFault, Geometry, Isa, Job, Limits};
+use crate::fault::{Fault, FaultKind, Trap};
 use crate::launch::{Arg, LaunchConfig, LaunchError, LaunchStats};
 use crate::memory::{AllocOptions, Memory, Segment};
 use crate::module::{Entry, Module};
@@ -16,7 +16,8 @@ const MAX_SHARED: u32 = 227 << 10;
 /// the memory keeps what was written until then.
 ///
 /// # Errors
-/// [`LaunchError::Input`] if the launch is wrong, before anything runs; [`LaunchError::Fault`] if the kernel faults.
+/// [`LaunchError::Input`] if the launch is wrong, before anything runs; [`LaunchError::Fault`] if the kernel faults;
+/// [`LaunchError::Cancelled`] if it was told to end.
 pub fn launch(
     module: &Module,
     entry: &str,
@@ -49,9 +50,15 @@ pub fn launch(
         params: &params,
         variables: variables.map_or(&[], |v| &v.global),
         isa: Isa::new(config.path),
-        step_limit: config.step_limit.unwrap_or(LaunchConfig::DEFAULT_STEP_LIMIT),
+        limits: Limits {
+            steps: config.step_limit.unwrap_or(LaunchConfig::DEFAULT_STEP_LIMIT),
+            cancel: config.cancel.as_deref(),
+        },
     };
-    exec::run(&job, config.threads).map_err(|fault| LaunchError::Fault(Box::new(report(module, index, fault))))
+    exec::run(&job, config.threads).map_err(|fault| match fault.trap.kind {
+        FaultKind::Cancelled => LaunchError::Cancelled,
+        _ => LaunchError::Fault(Box::new(report(module, index, fault))),
+    })
 }
 
 fn report(module: &Module, index: usize, fault: BlockFault) -> Fault {

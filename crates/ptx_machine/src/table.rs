@@ -11,6 +11,8 @@ use serde::Deserialize;
 use crate::types::Scalar;
 
 pub(crate) use nearest::nearest_form;
+#[cfg(test)]
+pub(crate) use operands::lanes_of;
 pub(crate) use operands::{Names, fit_operands};
 
 const TEXT: &str = include_str!("../../../py_builder_kernel/opcodes.toml");
@@ -101,6 +103,7 @@ pub(crate) struct Bound<'t> {
 }
 
 impl Table {
+    #[cfg(test)]
     pub fn forms(&self) -> &[Form] {
         &self.forms
     }

@@ -2,7 +2,7 @@
 
 use super::spaces::Spaces;
 use super::warp::{Stop, Warp};
-use super::{Geometry, Isa};
+use super::{Geometry, Isa, Limits};
 use crate::fault::{FaultKind, Trap};
 use crate::launch::LaunchStats;
 use crate::program::{Barrier, Program};
@@ -42,7 +42,7 @@ pub(super) struct Located {
 pub(super) struct BlockRunner<'a> {
     isa: Isa,
     geometry: &'a Geometry,
-    step_limit: u64,
+    limits: Limits<'a>,
     warps: Vec<Warp<'a>>,
     states: Vec<State>,
     spaces: Spaces<'a>,
@@ -52,12 +52,12 @@ pub(super) struct BlockRunner<'a> {
 }
 
 impl<'a> BlockRunner<'a> {
-    pub fn new(isa: Isa, program: &'a Program, geometry: &'a Geometry, spaces: Spaces<'a>, step_limit: u64) -> Self {
+    pub fn new(isa: Isa, program: &'a Program, geometry: &'a Geometry, spaces: Spaces<'a>, limits: Limits<'a>) -> Self {
         let warps: Vec<_> = (0..geometry.warps() as usize).map(|w| Warp::new(program, w)).collect();
         let states = vec![State::Ready; warps.len()];
         let barriers = [Arrivals::default(); BARRIERS];
         let stats = LaunchStats { approximate: program.approximate, ..LaunchStats::default() };
-        Self { isa, geometry, step_limit, warps, states, spaces, barriers, steps: 0, stats }
+        Self { isa, geometry, limits, warps, states, spaces, barriers, steps: 0, stats }
     }
 
     /// Runs the block with this index to its end.
@@ -94,15 +94,19 @@ impl<'a> BlockRunner<'a> {
 
     /// Lets one warp run.
     fn turn(&mut self, w: usize) -> Result<(), Located> {
+        if self.limits.cancelled() {
+            let trap = Trap::lanes(FaultKind::Cancelled, 0, "the launch was cancelled");
+            return Err(Located { trap, warp: w, at: self.warps[w].at });
+        }
         let warp = &mut self.warps[w];
-        let turn = TURN.min(self.step_limit - self.steps);
+        let turn = TURN.min(self.limits.steps - self.steps);
         let before = warp.counts.instructions;
         let stop = warp.run(&self.isa, &self.spaces, turn);
         self.steps += warp.counts.instructions - before;
         let located = |warp: &Warp<'_>, trap| Located { trap, warp: w, at: warp.at };
         match stop.map_err(|trap| located(warp, trap))? {
             Stop::Exited => self.states[w] = State::Exited,
-            Stop::Turn if self.steps >= self.step_limit => {
+            Stop::Turn if self.steps >= self.limits.steps => {
                 let message = format!("the block has executed {} instructions, its step limit", self.steps);
                 return Err(located(warp, Trap::lanes(FaultKind::StepLimit, 0, message)));
             }

@@ -6,7 +6,7 @@ use super::regs::Regs;
 use super::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
-use crate::program::{Access, FULL, Inst, LANES};
+use crate::program::{Access, FULL, Inst, LANES, Slot};
 use crate::types::{Kind, Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -33,7 +33,7 @@ struct Group<'a> {
 }
 
 pub(super) fn load(regs: &mut Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
-    let addresses = addresses(regs, i, a, mask)?;
+    let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for_groups(spaces, warp, a, &addresses, mask, |group| {
         load_group(regs, i, a, group);
         Ok(())
@@ -41,7 +41,7 @@ pub(super) fn load(regs: &mut Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &In
 }
 
 pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
-    let addresses = addresses(regs, i, a, mask)?;
+    let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for part in 0..usize::from(a.count) {
         let known = if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) };
         let unknown = mask & !known;
@@ -63,11 +63,10 @@ pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst,
     })
 }
 
-/// The address of every lane.
+/// The address of every lane: the base register plus a constant.
 #[inline]
-fn addresses(regs: &Regs<'_>, i: &Inst, a: Access, mask: u32) -> Checked<[u64; LANES]> {
-    let base = i.s[4];
-    let (mut values, known) = if a.wide_address {
+pub(super) fn addresses(regs: &Regs<'_>, base: Slot, is_wide: bool, offset: i64, mask: u32) -> Checked<[u64; LANES]> {
+    let (mut values, known) = if is_wide {
         (*regs.get64(base), regs.known64(base))
     } else {
         (each(regs.get32(base), u64::from), regs.known32(base))
@@ -78,7 +77,7 @@ fn addresses(regs: &Regs<'_>, i: &Inst, a: Access, mask: u32) -> Checked<[u64; L
         return Err(Trap::lanes(FaultKind::UninitialisedAddress, unknown, message));
     }
     for value in &mut values {
-        *value = value.wrapping_add(i.imm as u64);
+        *value = value.wrapping_add(offset as u64);
     }
     Ok(values)
 }

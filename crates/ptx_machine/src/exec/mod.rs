@@ -1,6 +1,7 @@
 //! Execution: blocks on host threads, warps in turns, 32 lanes at a time.
 
 mod approx;
+mod async_copy;
 mod bits;
 mod block;
 mod collective;
@@ -16,7 +17,7 @@ mod spaces;
 mod warp;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) use geometry::Geometry;
 pub(crate) use spaces::Spaces;
@@ -84,7 +85,22 @@ pub(crate) struct Job<'a> {
     /// Addresses of the module's `.global` variables.
     pub variables: &'a [u64],
     pub isa: Isa,
-    pub step_limit: u64,
+    pub limits: Limits<'a>,
+}
+
+/// What ends a block before its time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits<'a> {
+    /// Warp instructions that it may execute.
+    pub steps: u64,
+    /// Set by whoever wants the launch to end.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Limits<'_> {
+    fn cancelled(&self) -> bool {
+        self.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+    }
 }
 
 /// A fault with its block, warp and instruction.
@@ -137,7 +153,7 @@ fn work(job: &Job<'_>, shared: &Shared) {
         job.geometry.warps(),
         job.geometry.dynamic_shared,
     );
-    let mut runner = BlockRunner::new(job.isa, job.program, &job.geometry, spaces, job.step_limit);
+    let mut runner = BlockRunner::new(job.isa, job.program, &job.geometry, spaces, job.limits);
     let mut fault = None;
     loop {
         let n = shared.next.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
 
+use super::async_copy::Copies;
 use super::regs::Regs;
 use super::spaces::Spaces;
 use super::{Isa, bits, collective, compare, convert, float, int, memory};
@@ -40,6 +41,7 @@ pub(super) struct Warp<'p> {
     /// Index in the block.
     pub index: usize,
     stack: Vec<Frame>,
+    copies: Copies,
     /// Lanes that have not exited.
     live: u32,
     /// The instruction being executed, or the last one.
@@ -57,12 +59,14 @@ enum Flow {
 
 impl<'p> Warp<'p> {
     pub fn new(program: &'p Program, index: usize) -> Self {
-        Self { regs: Regs::new(program), index, stack: Vec::new(), live: 0, at: 0, counts: Counts::default() }
+        let (regs, copies) = (Regs::new(program), Copies::new());
+        Self { regs, index, stack: Vec::new(), copies, live: 0, at: 0, counts: Counts::default() }
     }
 
     /// Starts over with these lanes and nothing written.
     pub fn start(&mut self, lanes: u32) {
         self.regs.reset();
+        self.copies.reset();
         self.live = lanes;
         self.at = 0;
         self.counts = Counts::default();
@@ -159,6 +163,10 @@ impl<'p> Warp<'p> {
             }
             Op::Load(access) => memory::load(regs, spaces, self.index, inst, access, active)?,
             Op::Store(access) => memory::store(regs, spaces, self.index, inst, access, active)?,
+            Op::AsyncCopy(how) => self.copies.start(regs, spaces, inst, how, active)?,
+            Op::AsyncCommit => self.copies.commit(active),
+            Op::AsyncWait => self.copies.wait_group(spaces, active, inst.imm as u32),
+            Op::AsyncWaitAll => self.copies.wait_all(spaces, active),
             Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
             Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,

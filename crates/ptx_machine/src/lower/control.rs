@@ -24,6 +24,7 @@ impl Lower<'_, '_> {
             "bra" => self.branch(c),
             "ret" | "exit" => Ok(Inst::new(Op::Exit)),
             "trap" => Ok(Inst::new(Op::Trap)),
+            // Warps run in turns and stores are seen at once: nothing is left for a fence to order.
             _ => Ok(Inst::new(Op::Nop)),
         }
     }

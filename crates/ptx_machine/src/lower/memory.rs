@@ -8,9 +8,6 @@ use crate::types::{Scalar, Space};
 impl Lower<'_, '_> {
     pub(super) fn access(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let is_store = c.bound.form.opcode == "st";
-        if c.bound.form.opcode.starts_with("prefetch") {
-            return Ok(Inst::new(Op::Nop));
-        }
         if let Some(word) = c.bound.words.iter().flatten().find(|w| !is_known(w)) {
             return Err(format!("modifier .{word} has no semantics here"));
         }

@@ -1,8 +1,11 @@
 //! From a checked instruction to a decoded one.
 
 mod arith;
+mod async_copy;
 mod control;
 mod convert;
+#[cfg(test)]
+mod coverage;
 mod layout;
 mod logic;
 mod memory;
@@ -132,9 +135,10 @@ impl Lower<'_, '_> {
             "mov" => self.mov(c),
             "cvt" => self.cvt(c),
             "cvta" | "isspacep" => self.address_conversion(c),
-            "ld" | "ldu" | "st" | "prefetch" | "prefetchu" => self.access(c),
+            "ld" | "st" => self.access(c),
+            "cp" => self.async_copy(c),
             "shfl" | "vote" | "activemask" | "bar" | "barrier" | "bra" | "ret" | "exit" | "trap" | "membar"
-            | "fence" | "nanosleep" => self.control(c),
+            | "fence" | "griddepcontrol" => self.control(c),
             _ => Err("it has no semantics here".to_owned()),
         }
     }

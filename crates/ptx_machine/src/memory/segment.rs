@@ -107,6 +107,13 @@ impl Segment {
         }
     }
 
+    /// Marks the `size` bytes at `offset` as never written; as for [`Segment::is_written`].
+    pub fn mark_unwritten(&self, offset: u64, size: u32) {
+        if let Some(marks) = &self.marks {
+            marks[(offset / BYTES_PER_MARK) as usize].fetch_and(!bits(offset, size), Relaxed);
+        }
+    }
+
     /// Loads `size` bytes (1, 2, 4 or 8, dividing `offset`), zero-extended.
     #[inline]
     pub fn load(&self, offset: u64, size: u32) -> u64 {
@@ -137,13 +144,6 @@ impl Segment {
                 let _ = self.words[i].fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | new));
             }
         }
-    }
-
-    /// Replaces the word at `offset` (a multiple of 4) by `f` of it, in one step; returns the old word.
-    #[inline]
-    pub fn update32(&self, offset: u64, mut f: impl FnMut(u32) -> u32) -> u32 {
-        let word = &self.words[(offset / 4) as usize];
-        word.fetch_update(Relaxed, Relaxed, |old| Some(f(old))).unwrap_or_else(|old| old)
     }
 
     /// Copies bytes to the host.

@@ -58,7 +58,7 @@ pub(crate) fn fit_operands<'o>(
 
 /// Whether the form takes registers wider than its types.
 fn takes_wider(bound: &Bound<'_>) -> bool {
-    matches!(bound.form.opcode.as_str(), "ld" | "ldu" | "st" | "cvt")
+    matches!(bound.form.opcode.as_str(), "ld" | "st" | "cvt")
 }
 
 fn fits(bound: &Bound<'_>, word: &str, operand: &Operand, names: &impl Names) -> bool {
