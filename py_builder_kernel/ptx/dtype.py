@@ -31,8 +31,13 @@ class DType:
 
 _INTEGERS_AND_BITS: Final = tuple(DType(f"{kind}{bits}", bits, kind) for bits in (8, 16, 32, 64) for kind in "bus")
 _FLOATS: Final = (DType("f16", 16, "f"), DType("bf16", 16, "f"), DType("f32", 32, "f"), DType("f64", 64, "f"))
-# f32x2, two f32 in one 64-bit register, is a type of arithmetic only: its registers are plain 64 bits (%rd).
-_OTHERS: Final = (DType("pred", 1, "pred"), DType("f32x2", 64, "x2"))
+# Two floats in one register are types of arithmetic only: their registers are plain bits (%rd for f32x2, else %r).
+_OTHERS: Final = (
+    DType("pred", 1, "pred"),
+    DType("f32x2", 64, "x2"),
+    DType("f16x2", 32, "x2"),
+    DType("bf16x2", 32, "x2"),
+)
 DTYPES: Final[dict[str, DType]] = {dtype.name: dtype for dtype in (*_INTEGERS_AND_BITS, *_FLOATS, *_OTHERS)}
 
 PRED: Final = DTYPES["pred"]
