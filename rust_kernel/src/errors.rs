@@ -1,7 +1,7 @@
 //! The exceptions of `rust_kernel`, and how a library's error becomes one.
 
 use ptx_machine::{Fault, LaunchError, MemoryError};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{PyTypeInfo, create_exception};
 
@@ -58,6 +58,7 @@ pub fn ptx_error(py: Python<'_>, error: &ptx_machine::PtxError) -> PyErr {
 pub fn launch_error(py: Python<'_>, error: &LaunchError) -> PyErr {
     match error {
         LaunchError::Input { .. } => PyValueError::new_err(error.to_string()),
+        LaunchError::Cancelled => PyKeyboardInterrupt::new_err(()),
         LaunchError::Fault(fault) => ptx_fault(py, fault),
     }
 }

@@ -1,6 +1,8 @@
 //! `rust_kernel.ptx`: the PTX machine.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray};
 use ptx_machine::{AllocOptions, Arg, Entry, LaunchConfig, LaunchStats, Memory, Module, Path};
@@ -15,6 +17,8 @@ use crate::errors::{launch_error, memory_error, ptx_error};
 
 /// Most host threads that a launch may be given.
 const MAX_THREADS: usize = 1024;
+/// How often a launch looks for signals.
+const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 const DIM3: &str = "a whole number, or a tuple of 1 to 3, each from 1 to 4294967295";
 
 /// A PTX module, parsed and checked.
@@ -236,20 +240,43 @@ pub fn launch(
 ) -> PyResult<PyLaunchStats> {
     let module = module.cast::<PyPtxModule>().map_err(|_| wrong_type("module", module, "a PtxModule"))?.get();
     let memory = memory.cast::<PyMemory>().map_err(|_| wrong_type("memory", memory, "a Memory"))?.get();
+    let cancel = Arc::new(AtomicBool::new(false));
     let config = LaunchConfig {
         dynamic_shared: dynamic_shared.map_or(Ok(0), |value| integer("dynamic_shared", value, 0, u32::MAX))?,
         threads: threads.map_or(Ok(0), |value| integer("threads", value, 0, MAX_THREADS))?,
         step_limit: step_limit.map(|value| integer("step_limit", value, 1, u64::MAX)).transpose()?,
         path: path.map_or(Ok(Path::Auto), |value| one_of("path", value, PATHS))?,
+        cancel: Some(cancel.clone()),
         ..LaunchConfig::new(dim3("grid", grid)?, dim3("block", block)?)
     };
     let args = arguments(args)?;
-    py.detach(|| {
+    let run = || {
         let mut memory = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
         ptx_machine::launch(&module.0, entry, &mut memory, &config, &args)
+    };
+    py.detach(|| interruptible(&cancel, run))?.map(PyLaunchStats::from).map_err(|error| launch_error(py, &error))
+}
+
+/// Runs `work` on a thread of its own, and has it end when a signal's handler raises, as that of Ctrl-C does. To be
+/// called without the interpreter. Signals are the main thread's: elsewhere, this only waits.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is not general over lifetimes")]
+fn interruptible<T: Send>(cancel: &AtomicBool, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    std::thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel();
+        let worker = scope.spawn(move || {
+            let result = work();
+            // The receiver waits for this, or for the thread; it has nothing else to say about a channel that is gone.
+            let _ = done.send(());
+            result
+        });
+        let mut raised = Ok(());
+        while raised.is_ok() && is_done.recv_timeout(SIGNAL_PERIOD) == Err(mpsc::RecvTimeoutError::Timeout) {
+            raised = Python::attach(|py| py.check_signals());
+        }
+        cancel.store(raised.is_err(), Ordering::Relaxed);
+        let result = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        raised.map(|()| result)
     })
-    .map(PyLaunchStats::from)
-    .map_err(|error| launch_error(py, &error))
 }
 
 /// Version of the machine, with the start of the digest of its sources.

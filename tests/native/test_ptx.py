@@ -6,6 +6,9 @@ What each instruction does is tested in the crate; here one small kernel copies 
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -317,3 +320,24 @@ def test_other_threads_run_during_a_launch() -> None:
         time.sleep(0.001)
     worker.join()
     assert len([tick for tick in ticks if span[0] < tick < span[1]]) >= 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_launch_ends_at_a_signal(threads: int) -> None:
+    code = f"""
+from rust_kernel.ptx import Memory, PtxModule, launch
+module = PtxModule({FOREVER!r})
+print("ready", flush=True)
+launch(module, "forever", Memory(), grid=4, block=64, args=[], threads={threads})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
