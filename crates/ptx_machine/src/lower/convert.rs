@@ -6,12 +6,24 @@ use crate::ast::Operand;
 use crate::program::{Cvt, Float, Inst, Int, IntOp, Op, Round};
 use crate::types::{Kind, Scalar, Space};
 
-impl Lower<'_, '_> {
+/// Whether an integer type has every value of another.
+pub(super) fn holds_all(to: Scalar, from: Scalar) -> bool {
+    match (to.kind(), from.kind()) {
+        (Kind::Unsigned, Kind::Unsigned) | (Kind::Signed, Kind::Signed) => to.bytes() >= from.bytes(),
+        (Kind::Signed, Kind::Unsigned) => to.bytes() > from.bytes(),
+        _ => false,
+    }
+}
+
+impl<'_, '_> {
     pub(super) fn cvt(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let (to, from) = (c.ty(0)?, c.ty(1)?);
         no_other_words(c, &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat", "relu"])?;
         if to.kind() == Kind::Pred || from.kind() == Kind::Pred || from.kind() == Kind::Packed {
             return Err(format!("a conversion from {from} to {to} has no semantics here"));
+        }
+        if c.has("sat") && holds_all(to, from) {
+            return Err(format!("{to} holds every {from}, so that .sat is not allowed"));
         }
         let word = c.bound.words.iter().flatten().find(|w| Round::from_word(w).is_some());
         let integral = word.is_some_and(|w| w.ends_with('i'));
@@ -57,6 +69,9 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(Op::Int(op, Int::U64));
         inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::U64)?;
         inst.s[0] = match Self::operand(c, 1)? {
+            Operand::Symbol(symbol, _) if self.space_of(*symbol) != space => {
+                return Err(format!("the variable is in {} memory, not {}", self.space_of(*symbol).word(), space.word()));
+            }
             Operand::Symbol(symbol, 0) => self.symbol(*symbol)?,
             other => self.src(other, Scalar::U64)?,
         };

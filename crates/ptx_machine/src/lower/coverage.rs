@@ -15,7 +15,21 @@ fn fillings(form: &Form) -> Vec<Vec<Option<&str>>> {
             .flat_map(|head| words.iter().map(|&w| head.iter().copied().chain([w]).collect()))
             .collect();
     }
+    all.retain(|words| !is_too_wide(words) && !is_idle(form, words));
     all
+}
+
+/// A conversion that cannot leave its range is not saturated.
+fn is_idle(form: &Form, words: &[Option<&str>]) -> bool {
+    let types: Vec<_> = words.iter().flatten().filter_map(|w| Scalar::from_word(w)).collect();
+    form.opcode == "cvt" && words.contains(&Some("sat")) && super::convert::holds_all(types[0], types[1])
+}
+
+/// Four parts of 64 bits exist in global memory only.
+fn is_too_wide(words: &[Option<&str>]) -> bool {
+    let has = |word| words.contains(&Some(word));
+    let is_elsewhere = ["shared", "local", "const", "param"].into_iter().any(has);
+    is_elsewhere && has("v4") && ["b64", "u64", "s64", "f64"].into_iter().any(has)
 }
 
 /// A register of the width that the type has.
@@ -61,7 +75,7 @@ fn operand(form: &Form, words: &[Option<&str>], word: &str, number: usize) -> St
         "addr" => "[%rd0+32]".to_owned(),
         "label" => "end".to_owned(),
         "sreg" => "%tid.x".to_owned(),
-        "name" => "tile".to_owned(),
+        "name" => format!("{}_variable", slot("space").unwrap_or("shared")),
         _ => panic!("operand word {word} has no example"),
     }
 }
@@ -85,8 +99,9 @@ fn instruction(form: &Form, words: &[Option<&str>], full: bool) -> String {
 
 fn module(instruction: &str) -> String {
     format!(
-        ".version 8.8\n.target sm_120\n.address_size 64\n.shared .align 16 .b8 tile[64];\n\
-         .entry k(.param .align 16 .b8 argument[16])\n{{\n.reg .pred %p<9>;\n.reg .b16 %h<32>;\n.reg .b32 %r<32>;\n\
+        ".version 8.8\n.target sm_120\n.address_size 64\n.shared .align 16 .b8 shared_variable[64];\n\
+         .global .align 16 .b8 global_variable[64];\n.const .align 16 .b8 const_variable[64];\n\
+         .entry k(.param .align 16 .b8 argument[16])\n{{\n.local .align 16 .b8 local_variable[64];\n.reg .pred %p<9>;\n.reg .b16 %h<32>;\n.reg .b32 %r<32>;\n\
          .reg .b64 %rd<32>;\n{instruction};\nend:\nret;\n}}\n"
     )
 }

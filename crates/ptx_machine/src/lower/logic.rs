@@ -4,7 +4,7 @@ use super::arith::no_other_words;
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
 use crate::literal::Immediate;
-use crate::program::{BitOp, Cmp, CmpType, Float, Inst, Int, IntOp, Join, Op, Prmt, SetResult, Slot, Testp};
+use crate::program::{BitOp, Cmp, CmpType, Float, Inst, Int, IntOp, Join, Op, Prmt, SetResult, Testp};
 use crate::types::{Kind, Scalar};
 
 impl Lower<'_, '_> {
@@ -73,15 +73,15 @@ impl Lower<'_, '_> {
         let (cmp, join) = comparison(c)?;
         let mut inst = Inst::new(Op::Setp(cmp, compared(ty, c.has("ftz"))?, join));
         inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::Pred)?;
-        let second = c.operands.get(1).copied().flatten();
-        inst.d[1] = match second {
-            Some(operand) => self.dst(operand, Scalar::Pred)?,
-            None => Slot::NONE,
-        };
-        inst.s[0] = self.src(Self::operand(c, 2)?, ty)?;
-        inst.s[1] = self.src(Self::operand(c, 3)?, ty)?;
+        // Some forms have no second result.
+        let first = if c.bound.form.operands.get(1).is_some_and(|word| word.starts_with('|')) { 2 } else { 1 };
+        if let Some(second) = c.operands[1..first].first().copied().flatten() {
+            inst.d[1] = self.dst(second, Scalar::Pred)?;
+        }
+        inst.s[0] = self.src(Self::operand(c, first)?, ty)?;
+        inst.s[1] = self.src(Self::operand(c, first + 1)?, ty)?;
         if join != Join::None {
-            inst.s[2] = self.src(Self::operand(c, 4)?, Scalar::Pred)?;
+            inst.s[2] = self.src(Self::operand(c, first + 2)?, Scalar::Pred)?;
         }
         Ok(inst)
     }

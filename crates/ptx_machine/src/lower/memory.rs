@@ -20,9 +20,7 @@ impl Lower<'_, '_> {
             Operand::Vector(parts) => parts.as_slice(),
             scalar => std::slice::from_ref(scalar),
         };
-        if parts.len() > 4 {
-            return Err("vectors of more than 4 parts have no semantics here".to_owned());
-        }
+        self.check_width(space, ty.bytes() * parts.len() as u32)?;
         let (wide, narrow) = (self.parts_of(parts, ty, 8), self.parts_of(parts, ty, 2));
         let access = Access { space, ty, count: parts.len() as u8, wide, narrow, wide_address };
         let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
@@ -36,6 +34,16 @@ impl Lower<'_, '_> {
             }
         }
         Ok(inst)
+    }
+
+    /// Accesses of 32 bytes came with PTX 8.8 and sm_100, for global memory.
+    fn check_width(&self, space: Space, bytes: u32) -> Lowered<()> {
+        let ast = self.context.ast;
+        let has_wide = ast.version >= (8, 8) && ast.target.sm >= 100 && matches!(space, Space::Global | Space::Generic);
+        if bytes <= 16 || has_wide {
+            return Ok(());
+        }
+        Err(format!("{bytes} bytes at once; allowed: 16, or 32 of global memory from PTX 8.8 and sm_100 on"))
     }
 
     /// Which parts are in registers of so many bytes.

@@ -212,6 +212,10 @@ impl Lower<'_, '_> {
         }
     }
 
+    fn space_of(&self, symbol: Symbol) -> Space {
+        FunctionNames { ast: self.context.ast, function: self.function }.space(symbol)
+    }
+
     /// The 64-bit slot that holds a variable's address in its space.
     fn symbol(&mut self, symbol: Symbol) -> Lowered<Slot> {
         match self.layout.address(symbol) {
