@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from py_builder_kernel.kernels.registry import kernel_named, planned_specs
 from py_builder_kernel.kernels.spec import PartialSpec
+from py_builder_kernel.kernels.staging import dynamic_shared_bytes
 from py_builder_kernel.ptx import Module, target_named
 from py_builder_kernel.ptx.target import version_text
 from rust_kernel.plan import CONTRACT, Plan
@@ -75,7 +76,7 @@ def _built(entries: tuple[str, ...], target: str) -> BuiltModule:
         kind, spec = kernel_named(entry)
         function = kind.emit(module, spec)
         params = tuple((param.name, param.dtype.name) for param in function.params)
-        shared = spec.dynamic_shared_bytes if isinstance(spec, PartialSpec) else 0
+        shared = dynamic_shared_bytes(spec, module.target) if isinstance(spec, PartialSpec) else 0
         infos[entry] = KernelInfo(kind.name, (function.max_threads, 1, 1), shared, params)
     return BuiltModule(module.text(), target, version_text(module.version), MappingProxyType(infos))
 

@@ -4,8 +4,8 @@ The algorithm is split-KV attention for one query position with an online softma
 for long-context inference", 2023), its order of operations fixed by the contract. What is for speed and changes no bit:
 
 - A block serves all query heads of its group, so K and V are read once.
-- The rows of a warp step are loaded, 16 bytes a lane, before the first is used; the next step's K is requested as
-  soon as this step's scores exist, its V as soon as this step's values are added, so that requests never run dry.
+- The rows of a warp step are requested, 16 bytes a lane, before the first is used, and those of the next step while
+  this one is computed (see `staging`).
 - The scores of all rows and heads are summed by one transposed butterfly; a lane then owns one or two scores, with
   their row slot's sum `l` and their head's `m`, and takes as many exponentials.
 - Accumulators are rescaled in a branch that a warp takes only when some maximum moved.
@@ -13,6 +13,7 @@ for long-context inference", 2023), its order of operations fixed by the contrac
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py_builder_kernel.kernels.butterfly import LEVELS, Butterfly, Ownership
@@ -35,9 +36,10 @@ from py_builder_kernel.kernels.idioms import (
     xor_tree,
 )
 from py_builder_kernel.kernels.merge import Merge, Place, WarpState
-from py_builder_kernel.kernels.rows import RowLoader, row_registers
+from py_builder_kernel.kernels.rows import RowLoader
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import PartialSpec
+from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, has_ring
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, at_global
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
@@ -90,25 +92,30 @@ class _Partial:
         f = self.f
         self._place()
         self._start()
+        self._staging()
         done = f.label("merge")
         f.emit("bra.uni", done, guard=self.idle)
-        keys, values = self._loaders()
-        keys.load(self.remaining)
-        values.load(self.remaining)
+        self.staging.request_first(self.remaining)
         self._load_q()
         step = f.label("step")
         f.place(step)
-        scores = self._scores(keys.rows)
+        self._step()
+        f.emit("bra.uni", step, guard=f.new("setp.gt.s32", self.remaining, 0))
+        f.place(done)
+        self.staging.drained()
+        self._merge()
+
+    def _step(self) -> None:
+        f, staging = self.f, self.staging
         rest = f.new("sub.s32", self.remaining, self.spec.warps * self.spec.rows)
-        keys.load(rest)
+        staging.begin_step(rest)
+        scores = self._scores(staging.keys())
+        staging.keys_used(rest)
         scores = self._masked(scores)
         self._maximum(scores)
-        self._values(self._weights(scores), values.rows)
-        values.load(rest)
+        self._values(self._weights(scores), staging.values())
+        staging.end_step(rest)
         f.emit("mov.b32", self.remaining, rest)
-        f.emit("bra.uni", step, guard=f.new("setp.gt.s32", rest, 0))
-        f.place(done)
-        self._merge()
 
     def _place(self) -> None:
         """Which rows are this warp's: `remaining` is the number of the split's rows from this step's first one on."""
@@ -138,13 +145,17 @@ class _Partial:
         for bit, level in enumerate(self.own.row_levels):
             f.emit("add.u32", self.row, self.row, 1 << bit, guard=self.bits[level])
 
-    def _loaders(self) -> tuple[RowLoader, RowLoader]:
+    def _staging(self) -> None:
         f, params = self.f, self.params
         f.phase("addresses")
-        return (
-            self._loader("k", params.k, params.k_stride_row, params.k_stride_head),
-            self._loader("v", params.v, params.v_stride_row, params.v_stride_head),
-        )
+        k = self._loader("k", params.k, params.k_stride_row, params.k_stride_head)
+        v = self._loader("v", params.v, params.v_stride_row, params.v_stride_head)
+        self.staging: Staging
+        if has_ring(self.spec, f.target):
+            shared = self.module.dynamic_shared()
+            self.staging = RingStaging(f, self.lanes, k, v, shared=shared, thread=(self.lane, self.warp))
+        else:
+            self.staging = RegisterStaging(f, self.lanes, k, v)
 
     def _loader(self, name: str, base: Param, stride_row: Param, stride_head: Param) -> RowLoader:
         f, storage = self.f, self.lanes.storage
@@ -153,8 +164,7 @@ class _Partial:
         pointer = advance_wide(f, pointer, self.first_row, row_bytes)
         pointer = advance(f, pointer, self.lane, self.lanes.vec * storage.size)
         step_bytes = f.new("mul.lo.u64", row_bytes, self.spec.warps * self.spec.rows)
-        rows = row_registers(f, self.lanes, self.spec.rows)
-        return RowLoader(f, name, self.lanes, rows, pointer, row_bytes, step_bytes)
+        return RowLoader(f, name, self.lanes, self.spec.rows, pointer, row_bytes, step_bytes)
 
     def _load_q(self) -> None:
         """The group's query heads, as f32 in the lane map, for the whole kernel."""
@@ -171,7 +181,7 @@ class _Partial:
             if head + 1 < self.spec.group:
                 pointer = f.new("add.s64", pointer, head_bytes)
 
-    def _scores(self, rows: list[list[Reg]]) -> list[Reg]:
+    def _scores(self, rows: Iterable[list[Reg]]) -> list[Reg]:
         """The scores that this lane owns: all rows by all heads, reduced together."""
         f = self.f
         f.phase("scores")
@@ -233,7 +243,7 @@ class _Partial:
             weights.append(p)
         return weights
 
-    def _values(self, weights: list[Reg], rows: list[list[Reg]]) -> None:
+    def _values(self, weights: list[Reg], rows: Iterable[list[Reg]]) -> None:
         """Add the weighted rows of V in row order, each weight brought from its owner to all lanes."""
         f = self.f
         f.phase("values")

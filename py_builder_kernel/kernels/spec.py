@@ -53,8 +53,8 @@ class PartialSpec:
         return LaneMap(self.head_dim, _storage(self.storage))
 
     @property
-    def dynamic_shared_bytes(self) -> int:
-        """Shared memory of a launch: every warp's accumulators, maximum and sum, for every head."""
+    def merge_bytes(self) -> int:
+        """Shared memory that the warps' merge takes: every warp's accumulators, maximum and sum, for every head."""
         return 4 * self.warps * self.group * (self.head_dim + 2)
 
 

@@ -15,21 +15,25 @@ NEWEST_PTX: Final[PtxVersion] = (9, 0)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An architecture `sm_NN` and the first PTX version that knows it."""
+    """An architecture `sm_NN`, the first PTX version that knows it, and the bytes of shared memory a block may use.
+
+    The limit is that of the CUDA C++ Programming Guide's table "Technical Specifications per Compute Capability".
+    """
 
     name: str
     sm: int
     ptx: PtxVersion
+    shared_per_block: int
 
 
 TARGETS: Final[dict[str, Target]] = {
     target.name: target
     for target in (
-        Target("sm_80", 80, (7, 0)),
-        Target("sm_89", 89, (7, 8)),
-        Target("sm_90", 90, (7, 8)),
-        Target("sm_120", 120, (8, 7)),
-        Target("sm_121", 121, (8, 8)),
+        Target("sm_80", 80, (7, 0), 163 * 1024),
+        Target("sm_89", 89, (7, 8), 99 * 1024),
+        Target("sm_90", 90, (7, 8), 227 * 1024),
+        Target("sm_120", 120, (8, 7), 99 * 1024),
+        Target("sm_121", 121, (8, 8), 99 * 1024),
     )
 }
 

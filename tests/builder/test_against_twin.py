@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from py_builder_kernel import TARGETS, build_module, emit
+from py_builder_kernel import TARGETS, BuiltModule, build_module, emit
 from rust_kernel import ptx, twin
 from rust_kernel.plan import Plan, make_plan
 
@@ -25,9 +25,12 @@ def inputs(plan: Plan, seed: int = 1) -> tuple[F32, npt.NDArray[Any], npt.NDArra
     return q, k, v
 
 
-def run(plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any], target: str = "sm_90") -> tuple[F32, ...]:
+def run(plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any], target: str) -> tuple[F32, ...]:
+    return run_built(build_module([plan], target), plan, q, k, v)
+
+
+def run_built(built: BuiltModule, plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any]) -> tuple[F32, ...]:
     """Partial and reduce; the scratch's m, s and acc, and out. Memory past `kv_len` rows does not exist."""
-    built = build_module([plan], target)
     module = ptx.PtxModule(built.text, "builder")
     memory = ptx.Memory()
     arrays = [memory.alloc(x, name=name, writable=False) for name, x in (("q", q), ("k", k), ("v", v))]
@@ -52,8 +55,8 @@ def assert_equal(got: F32, want: F32) -> None:
     assert same.all()
 
 
-def check(plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any]) -> F32:
-    m, s, acc, out = run(plan, q, k, v)
+def check(plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any], target: str = "sm_90") -> F32:
+    m, s, acc, out = run(plan, q, k, v, target)
     want_m, want_s, want_acc = twin.partial(q, k, v, plan)
     assert_equal(m + np.float32(0), want_m + np.float32(0))  # +0 equals -0 in a maximum
     assert_equal(s, want_s)
@@ -65,9 +68,10 @@ def check(plan: Plan, q: F32, k: npt.NDArray[Any], v: npt.NDArray[Any]) -> F32:
 @pytest.mark.parametrize("storage", ["f16", "f32"])
 @pytest.mark.parametrize("group", range(1, 9))
 @pytest.mark.parametrize(("kv_len", "policy"), [(5, "fixed:1"), (203, "chunk:7"), (203, "chunk:101"), (300, "fixed:2")])
-def test_every_group_size(group: int, storage: str, kv_len: int, policy: str) -> None:
+@pytest.mark.parametrize("target", ["sm_89", "sm_90"])  # rows wait in registers or in a ring, by the target's room
+def test_every_group_size(group: int, storage: str, kv_len: int, policy: str, target: str) -> None:
     plan = make_plan(kv_len=kv_len, num_q_heads=group, num_kv_heads=1, storage=storage, policy=policy)
-    check(plan, *inputs(plan))
+    check(plan, *inputs(plan), target)
 
 
 def test_the_tile_of_long_contexts() -> None:
@@ -75,6 +79,17 @@ def test_the_tile_of_long_contexts() -> None:
     assert plan.tile.name == "w12r8"
     q, k, v = inputs(plan)
     check(plan, q, k, v)
+
+
+@pytest.mark.parametrize("edit", ["cp.async.wait_group 0;", "cp.async.commit_group;"])
+def test_a_missing_wait_is_reported(edit: str) -> None:
+    """The machine lands an asynchronous copy when it is waited for, and not before."""
+    plan = make_plan(kv_len=130, num_q_heads=4, num_kv_heads=1, policy="fixed:1")
+    built = build_module([plan])
+    assert edit in built.text
+    damaged = BuiltModule(built.text.replace(edit, ""), built.target, built.version, built.entries)
+    with pytest.raises(ptx.PtxFault, match="uninitialised"):
+        run_built(damaged, plan, *inputs(plan))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from py_builder_kernel import TARGETS, PtxBuildError, build_module, emit, entry_names
+from py_builder_kernel.kernels.registry import kernel_named
+from py_builder_kernel.kernels.spec import PartialSpec
+from py_builder_kernel.kernels.staging import has_ring
 from rust_kernel.plan import make_plan
 
 ROOT = Path(__file__).parents[2]
@@ -41,14 +44,18 @@ def test_equal_calls_return_the_same_module() -> None:
 
 
 def test_a_kernel_is_the_same_in_a_module_of_its_own() -> None:
-    entry = "splitk_partial_f16_g3_d256_w8r8"
+    entry = "splitk_partial_f16_g3_d256_w12r4"
     alone = emit(entry).partition(".visible")[2]
     assert alone.strip() in build_module(target="sm_90").text
 
 
-def test_targets_differ_only_in_the_header() -> None:
+def test_targets_differ_only_in_the_header_and_in_where_rows_wait() -> None:
     bodies = {target: build_module(target=target).text.partition(".address_size")[2] for target in TARGETS}
-    assert len(set(bodies.values())) == 1
+    # By the shared memory of a block: 163 KB, 99 KB, 227 KB.
+    assert bodies["sm_89"] == bodies["sm_120"] == bodies["sm_121"]
+    assert len(set(bodies.values())) == 3
+    for entry in ("splitk_reduce_d256", "naive_decode_f16_d256", "splitk_partial_f16_g4_d256_w12r4"):
+        assert len({emit(entry, target).partition(".address_size")[2] for target in TARGETS}) == 1
 
 
 @pytest.mark.parametrize("entry", entry_names("sm_90"))
@@ -64,31 +71,46 @@ def test_arithmetic_is_rounded_as_written(entry: str) -> None:
     assert "%clock" not in text
 
 
-@pytest.mark.parametrize("entry", [e for e in entry_names("sm_90") if e.startswith("splitk_partial")])
-def test_a_step_requests_all_its_rows_in_16_byte_loads_before_it_uses_one(entry: str) -> None:
+PARTIALS = [e for e in entry_names("sm_90") if e.startswith("splitk_partial")]
+
+
+@pytest.mark.parametrize("target", ["sm_89", "sm_90"])
+@pytest.mark.parametrize("entry", PARTIALS)
+def test_a_step_requests_all_its_rows_in_16_byte_vectors_before_it_uses_one(entry: str, target: str) -> None:
     found = re.fullmatch(r"splitk_partial_(f16|f32)_g\d_d256_w\d+r(\d+)", entry)
     assert found is not None
-    rows, loads_per_row = int(found[2]), 1 if found[1] == "f16" else 2
-    body = emit(entry)
+    vectors = int(found[2]) * (1 if found[1] == "f16" else 2)
+    body = emit(entry, target)
+    request = r"(ld\.global\.nc\S*\.v4\.\S+ |cp\.async\.cg\.shared\.global .*, 16;)"
     for name in ("k", "v"):
-        whole = re.findall(
-            rf"// phase: load {name}\n(.*?)// phase: load {name}, masked\n(.*?)loaded_{name}", body, re.DOTALL
-        )
+        pattern = rf"// phase: load {name}\n(.*?)// phase: load {name}, masked\n(.*?)loaded_{name}"
+        whole = re.findall(pattern, body, re.DOTALL)
         assert len(whole) == 2
         for full, masked in whole:
-            assert len(re.findall(r"^ +ld\.global\.nc\S*\.v4\.\S+ ", full, re.MULTILINE)) == rows * loads_per_row
-            assert "fma" not in full
-            assert len(re.findall(r"@%p\d+ ld\.global\.nc\S*\.v4", masked)) == rows * loads_per_row
+            assert len(re.findall(rf"^ +{request}", full, re.MULTILINE)) == vectors
+            assert len(re.findall(rf"@%p\d+ {request}", masked)) == vectors
+            assert "fma" not in full + masked
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_shared_memory_of_a_launch_is_what_a_block_of_the_target_may_use(target: str) -> None:
+    limit = TARGETS[target].shared_per_block
+    for entry, info in build_module(target=target).entries.items():
+        assert info.dynamic_shared_bytes <= limit
+        if info.kind == "partial":
+            kernel = kernel_named(entry)[1]
+            assert isinstance(kernel, PartialSpec)
+            assert ("cp.async" in emit(entry, target)) == has_ring(kernel, TARGETS[target])
 
 
 def test_phases_are_marked_for_tools_that_edit_kernels() -> None:
-    phases = re.findall(r"// phase: (.+)", emit("splitk_partial_f16_g1_d256_w8r8"))
+    phases = re.findall(r"// phase: (.+)", emit("splitk_partial_f16_g1_d256_w12r4"))
     assert phases == [
         "place", "start", "addresses",
         "load k", "load k, masked", "load v", "load v, masked", "load q",
-        "scores", "load k", "load k, masked", "mask", "maximum", "rescale", "weights", "values",
-        "load v", "load v, masked",
-        "sum of the row slots", "exchange", "merge", "write",
+        "wait", "load k", "load k, masked", "load v", "load v, masked",
+        "scores", "mask", "maximum", "rescale", "weights", "values",
+        "drained", "sum of the row slots", "exchange", "merge", "write",
     ]  # fmt: skip
 
 
@@ -113,8 +135,8 @@ def test_the_plan_of_a_call_names_kernels_that_exist() -> None:
     plan = make_plan(kv_len=20_000, num_q_heads=24, num_kv_heads=4, storage="f32", profile="gb10")
     module = build_module([plan], "sm_121")
     assert list(module.entries) == [plan.partial_entry, plan.reduce_entry]
-    group, warps = 6, 8
-    assert module.entries[plan.partial_entry].dynamic_shared_bytes == warps * group * (256 + 2) * 4
+    # No room for a ring: the merge's share of each warp and head.
+    assert module.entries[plan.partial_entry].dynamic_shared_bytes == plan.tile.warps * 6 * (256 + 2) * 4
 
 
 @pytest.mark.parametrize(
