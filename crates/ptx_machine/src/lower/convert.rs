@@ -15,7 +15,7 @@ pub(super) fn holds_all(to: Scalar, from: Scalar) -> bool {
     }
 }
 
-impl<'_, '_> {
+impl Lower<'_, '_> {
     pub(super) fn cvt(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let (to, from) = (c.ty(0)?, c.ty(1)?);
         no_other_words(c, &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat", "relu"])?;
