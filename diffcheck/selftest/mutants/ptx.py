@@ -37,7 +37,7 @@ def _own_maximum_as_base(place: Place) -> Edit:
 
 
 def _load_masked_rows() -> Edit:
-    return within(Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global)", r"\1\2", count=0))
+    return within(Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global|cp\.async)", r"\1\2", count=0))
 
 
 def _mask_by_context() -> Edit:
@@ -83,6 +83,10 @@ def _swap_group_index() -> Edit:
 
 def _without_barrier(entry: str) -> Edit:
     return within(Place(entry, "exchange"), substitute(r"^ *bar\.sync 0;\n", ""))
+
+
+def _without_wait() -> Edit:
+    return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group 0;\n", ""))
 
 
 def _swap_warps() -> Edit:
@@ -156,6 +160,10 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx(
             *("missing-barrier-partial", "warps merge before all have written", "executes"),
             *(_without_barrier(PARTIAL), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-wait", "a step computes with rows that are still on their way", "executes"),
+            *(_without_wait(), FULL_SPLIT),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),
