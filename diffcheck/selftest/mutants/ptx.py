@@ -85,10 +85,6 @@ def _without_barrier(entry: str) -> Edit:
     return within(Place(entry, "exchange"), substitute(r"^ *bar\.sync 0;\n", ""))
 
 
-def _without_wait() -> Edit:
-    return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group 0;\n", ""))
-
-
 def _swap_warps() -> Edit:
     # Each warp's share begins with the load of its accumulators: exchange the second and the third.
     def swap(text: str) -> str:
@@ -160,10 +156,6 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx(
             *("missing-barrier-partial", "warps merge before all have written", "executes"),
             *(_without_barrier(PARTIAL), FULL_SPLIT),
-        ),
-        _ptx(
-            *("missing-wait", "a step computes with rows that are still on their way", "executes"),
-            *(_without_wait(), FULL_SPLIT),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),
