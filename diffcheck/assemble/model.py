@@ -27,6 +27,8 @@ class AssembledKernel(Model):
     """Bytes of shared memory that the module declares."""
     dynamic_shared: Count
     """Bytes of shared memory that a launch adds."""
+    shared_limit: Count
+    """The most shared memory that a block may have on the target, over the blocks an SM that the tile asks for."""
     stack: Count
     """Bytes of local memory a thread."""
     spill_stores: Count

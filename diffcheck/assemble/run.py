@@ -17,6 +17,15 @@ from diffcheck.workers import in_threads, usable_cores
 SM_REGISTERS = 65536
 MAX_REGISTERS = 255
 REGISTER_UNIT = 8
+# The most shared memory of one block (CUDA C++ Programming Guide, technical specifications per compute capability).
+# Written down here again, as a check of what the arms believe.
+SHARED_BYTES = {
+    "sm_80": 163 * 1024,
+    "sm_89": 99 * 1024,
+    "sm_90": 227 * 1024,
+    "sm_120": 99 * 1024,
+    "sm_121": 99 * 1024,
+}
 
 
 @dataclass(frozen=True)
@@ -65,9 +74,10 @@ def assemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> Assembl
 def _assemble_one(job: Job) -> AssembledKernel:
     kernel = job.arm.kernel(job.entry, job.target)
     limit = register_limit(kernel.threads, kernel.blocks_per_sm)
+    shared_limit = SHARED_BYTES[job.target] // kernel.blocks_per_sm
     try:
         used = assemble(kernel.ptx, kernel.entry, job.target)
-        problems = _problems(used, limit)
+        problems = _problems(used, limit, used.static_shared + kernel.dynamic_shared, shared_limit)
     except AssembleError as error:
         used = Resources(registers=0, static_shared=0, stack=0, spill_stores=0, spill_loads=0)
         problems = [str(error)]
@@ -81,6 +91,7 @@ def _assemble_one(job: Job) -> AssembledKernel:
         register_limit=limit,
         static_shared=used.static_shared,
         dynamic_shared=kernel.dynamic_shared,
+        shared_limit=shared_limit,
         stack=used.stack,
         spill_stores=used.spill_stores,
         spill_loads=used.spill_loads,
@@ -88,7 +99,7 @@ def _assemble_one(job: Job) -> AssembledKernel:
     )
 
 
-def _problems(used: Resources, limit: int) -> list[str]:
+def _problems(used: Resources, limit: int, shared: int, shared_limit: int) -> list[str]:
     problems: list[str] = []
     if used.stack:
         problems.append(f"stack of {used.stack} bytes, must be 0")
@@ -96,4 +107,6 @@ def _problems(used: Resources, limit: int) -> list[str]:
         problems.append(f"spills {used.spill_stores} bytes out and {used.spill_loads} in, must be 0")
     if used.registers > limit:
         problems.append(f"{used.registers} registers a thread, at most {limit} leave room for the blocks an SM")
+    if shared > shared_limit:
+        problems.append(f"{shared} bytes of shared memory, at most {shared_limit} fit")
     return problems

@@ -66,7 +66,10 @@ def _plant() -> Finding:
     for name in UNDAMAGED:
         failed = [check for check in checks_of(name, BuilderArm()) if not check.holds]
         problems += [f"{name}, which is undamaged: {check.name}: {check.reason}" for check in failed]
-    return Finding(("bits",) if not bits.holds else (), f"{DAMAGED}: {bits.reason}", "; ".join(problems))
+    percent = bits.whole.bitwise_percent if bits.whole else 0.0
+    return Finding(
+        ("bits",) if not bits.holds else (), f"{DAMAGED}, {percent:.4f} % of all: {bits.reason}", "; ".join(problems)
+    )
 
 
 def _problems(bits: Check, moved: npt.NDArray[np.intp]) -> list[str]:

@@ -10,6 +10,7 @@ from diffcheck.assemble import run as assemble_run
 from diffcheck.assemble.ptxas import AssembleError, Resources, assemble, find_ptxas, parse_report
 from diffcheck.assemble.run import assemble_all, list_jobs, register_limit
 from diffcheck.errors import BadInputError, MissingRequirementError
+from py_builder_kernel import TARGETS
 
 REPORT = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'first' for 'sm_90'
@@ -96,8 +97,13 @@ def test_refused_text_names_kernel_and_complaint() -> None:
 
 
 def test_problems_are_stated() -> None:
-    problems = assemble_run._problems(Resources(200, 0, 288, 16, 24), limit=168)
-    assert [problem.split()[0] for problem in problems] == ["stack", "spills", "200"]
+    problems = assemble_run._problems(Resources(200, 0, 288, 16, 24), 168, 102400, 101376)
+    assert [problem.split()[0] for problem in problems] == ["stack", "spills", "200", "102400"]
+    assert assemble_run._problems(Resources(168, 0, 0, 0, 0), 168, 101376, 101376) == []
+
+
+def test_every_target_has_a_limit_of_shared_memory() -> None:
+    assert set(assemble_run.SHARED_BYTES) == set(TARGETS)
 
 
 def test_missing_package_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from diffcheck.arms import get_arm
-from diffcheck.arms.base import DeviceArm
 from diffcheck.assemble.ptxas import assemble, find_ptxas
+from diffcheck.cases import get_case
 from diffcheck.compare import Verdict
 from diffcheck.errors import BadInputError, MissingRequirementError
+from diffcheck.planning import plan_for
 from diffcheck.selftest.base import Finding, Mutant, StaleMutantError
 from diffcheck.selftest.battery import BATTERY, Comparator, wrong_answers
-from diffcheck.selftest.damage import damage_edit
-from diffcheck.selftest.edit import Place, substitute, within
+from diffcheck.selftest.damage import DAMAGED, damage_edit
+from diffcheck.selftest.edit import Edit, Place, substitute, within
 from diffcheck.selftest.mutants.comparator import mutants as comparator_mutants
 from diffcheck.selftest.mutants.ptx import mutants as ptx_mutants
-from diffcheck.selftest.ptx_run import PtxFault
+from diffcheck.selftest.ptx_run import PROFILE, TARGET, PtxFault
 from diffcheck.selftest.registry import all_mutants, select_mutants
 from diffcheck.selftest.run import run_mutants
+from py_builder_kernel import build_module
 
 TEXT = """.visible .entry kernel_a(
 )
@@ -64,16 +65,15 @@ def test_an_edit_that_changes_nothing_is_an_error() -> None:
         substitute("mov", "mov")(TEXT)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_121"])
-@pytest.mark.parametrize("entry", ["splitk_partial_f16_g4_d256_w8r8", "splitk_partial_f32_g3_d256_w12r4"])
-def test_every_ptx_mutant_applies_to_every_kind_of_kernel(entry: str, target: str) -> None:
-    arm = get_arm("builder")
-    assert isinstance(arm, DeviceArm)
-    text = arm.kernel(entry, target).ptx + arm.kernel("splitk_reduce_d256", target).ptx
-    faults = [mutant.plant for mutant in ptx_mutants() if isinstance(mutant.plant, PtxFault)]
-    assert faults
-    for fault in faults:
-        assert fault.edit(text) != text
+def kernels_of(case: str) -> tuple[str, ...]:
+    plan = plan_for(get_case(case), PROFILE)
+    return (plan.partial_entry, plan.reduce_entry)
+
+
+def edit_and_kernels(mutant: Mutant) -> tuple[Edit, tuple[str, ...]]:
+    if isinstance(mutant.plant, PtxFault):
+        return mutant.plant.edit, kernels_of(mutant.plant.cases[0])
+    return damage_edit(), kernels_of(DAMAGED)
 
 
 @pytest.mark.parametrize("mutant", ptx_mutants(), ids=lambda mutant: mutant.name)
@@ -82,18 +82,12 @@ def test_a_ptx_mutant_is_ptx(mutant: Mutant) -> None:
         find_ptxas()
     except MissingRequirementError as error:
         pytest.skip(str(error))
-    arm = get_arm("builder")
-    assert isinstance(arm, DeviceArm)
-    edit = mutant.plant.edit if isinstance(mutant.plant, PtxFault) else damage_edit()
-    for entry in ("splitk_partial_f16_g4_d256_w8r8", "splitk_reduce_d256"):
-        text = arm.kernel(entry, "sm_90").ptx
-        try:
-            edited = edit(text)
-        except StaleMutantError:
-            continue  # it is planted in the other kernel
-        assemble(edited, entry, "sm_90")
-        return
-    pytest.fail("it is planted in neither kernel")
+    edit, entries = edit_and_kernels(mutant)
+    text = build_module(entries, TARGET).text
+    edited = edit(text)
+    assert edited != text
+    for entry in entries:
+        assemble(edited, entry, TARGET)
 
 
 @pytest.mark.parametrize(
