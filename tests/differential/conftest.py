@@ -14,7 +14,7 @@ from diffcheck.parity.prepare import prepare
 
 # What `pytest` without options runs: every quick case, and of the matrix those that the machine runs in a moment.
 # (`diffcheck parity --suite matrix` runs all of it, side by side on all cores; CI does.)
-PART_OF_MATRIX_ROWS = 6000
+PART_OF_MATRIX_ROWS = 33_000
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
