@@ -289,6 +289,7 @@ impl Format {
     /// Converts from another format.
     pub fn convert(self, from: Format, a: u64, round: Round) -> u64 {
         match from.unpack(a) {
+            Parts::Nan if from.mantissa == self.mantissa => self.nan_of(&[a]),
             Parts::Nan => self.nan,
             Parts::Infinite { sign } => self.infinity(sign),
             Parts::Finite { sign, exp, sig } => self.round(sign, exp, sig, round),

@@ -22,15 +22,17 @@ fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
     }
 }
 
-/// Any NaN as the one that f32 arithmetic of a device gives.
+/// The bits of a result, any NaN as the one that f32 arithmetic of a device gives. The choice is between integers,
+/// since LLVM takes one float NaN for another and drops it (`sqrt` at opt-level 3, LLVM 22).
 #[inline(always)]
-fn canonical32(x: f32) -> f32 {
-    if x.is_nan() { f32::from_bits(0x7fff_ffff) } else { x }
+fn canonical32(x: f32) -> u32 {
+    let bits = x.to_bits();
+    if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits }
 }
 
 /// What `max` gives: the other operand of a NaN (or NaN, where `nan` says so), and +0 before -0.
 #[inline(always)]
-fn max32(a: f32, b: f32, nan: bool) -> f32 {
+fn max32(a: f32, b: f32, nan: bool) -> u32 {
     let larger = if a > b || (a == b && a.is_sign_positive()) { a } else { b };
     let number = if a.is_nan() { b } else { larger };
     let number = if b.is_nan() { a } else { number };
@@ -38,7 +40,7 @@ fn max32(a: f32, b: f32, nan: bool) -> f32 {
 }
 
 #[inline(always)]
-fn min32(a: f32, b: f32, nan: bool) -> f32 {
+fn min32(a: f32, b: f32, nan: bool) -> u32 {
     let smaller = if a < b || (a == b && a.is_sign_negative()) { a } else { b };
     let number = if a.is_nan() { b } else { smaller };
     let number = if b.is_nan() { a } else { number };
@@ -98,7 +100,7 @@ fn f64_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
 fn pair32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
     let low = |x: u64| f32::from_bits(x as u32);
     let high = |x: u64| f32::from_bits((x >> 32) as u32);
-    let join = |l: f32, h: f32| u64::from(canonical32(l).to_bits()) | u64::from(canonical32(h).to_bits()) << 32;
+    let join = |l: f32, h: f32| u64::from(canonical32(l)) | u64::from(canonical32(h)) << 32;
     match op {
         FloatOp::Add => map2(regs, i, mask, |a, b| join(low(a) + low(b), high(a) + high(b))),
         FloatOp::Sub => map2(regs, i, mask, |a, b| join(low(a) - low(b), high(a) - high(b))),

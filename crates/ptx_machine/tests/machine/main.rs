@@ -1,0 +1,16 @@
+//! The machine against definitions written down a second time: every instruction family on edge values, on both paths.
+
+mod arithmetic;
+mod barriers;
+mod bits;
+mod compare;
+mod convert;
+mod divergence;
+mod faults;
+mod floats;
+mod harness;
+mod memory;
+mod modules;
+mod properties;
+mod refusals;
+mod shuffles;
