@@ -13,6 +13,11 @@ def of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def of_file(path: Path) -> str:
+    """Return the hex SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 @cache
 def of_package(package: str, *parts: str) -> str:
     """Return one digest of the `.py` and `.toml` files of an importable package, or of some files and folders in it.

@@ -14,6 +14,8 @@ from rich.text import Text
 
 # In a pipe there is no width to fit: wide enough that no table is folded.
 _PIPE_WIDTH = 240
+# Below this width a table leaves out what is least needed; files (--json) always have everything.
+WIDE = 120
 
 
 def console() -> Console:
@@ -28,9 +30,11 @@ def print_error(message: str) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numeric: Sequence[str] = ()) -> Table:
     """Return a table of texts; the columns in `numeric` are set right."""
-    made = Table(title=title, box=box.SIMPLE, title_justify="left", pad_edge=False)
+    made = Table(title=title, box=box.SIMPLE, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        made.add_column(column, justify="right" if column in numeric else "left", overflow="fold")
+        # A number that is cut is wrong; a name may be folded.
+        right = column in numeric
+        made.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right or not column)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return made

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from diffcheck.arms.base import Arm, DeviceArm, HostArm, Kernel, Problem, Role
 from diffcheck.arms.builder import BuilderArm
 from diffcheck.arms.naive import NaiveArm, NaiveF16Arm
+from diffcheck.arms.oxide import OxideArm
 from diffcheck.arms.twin import TwinArm
 from diffcheck.errors import MissingRequirementError, choose
 
-_ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), NaiveArm(), NaiveF16Arm())
+_ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), OxideArm(), NaiveArm(), NaiveF16Arm())
 
 ARMS: dict[str, HostArm | DeviceArm] = {arm.name: arm for arm in _ARMS}
 
@@ -23,6 +24,7 @@ __all__ = [
     "Kernel",
     "NaiveArm",
     "NaiveF16Arm",
+    "OxideArm",
     "Problem",
     "Role",
     "TwinArm",

@@ -13,7 +13,7 @@ from diffcheck.assemble.ptxas import find_ptxas
 from diffcheck.assemble.run import assemble_all, list_jobs
 from diffcheck.cli.options import Arms, JsonFile, check_files, choose_target, write_file
 
-_COLUMNS = ("arm", "kernel", "target", "threads", "registers", "limit", "shared", "dynamic", "stack", "spills", "")
+_COLUMNS = ("kernel", "regs", "shared", "stack", "spills", "")
 
 
 def assemble_command(
@@ -49,29 +49,23 @@ def run_assemble(arms: list[str], targets: list[str], entries: list[str]) -> Ass
 
 
 def show(assembled: Assembled) -> None:
-    """Print the table and, below it, what is wrong."""
+    """Print one table a target and, below them, what is wrong."""
     out = terminal.console()
-    title = f"assembled by ptxas {assembled.ptxas_version}"
-    rows = [_row(kernel) for kernel in assembled.kernels]
-    out.print(terminal.table(title, _COLUMNS, rows, _COLUMNS[3:10]))
+    for target in dict.fromkeys(kernel.target for kernel in assembled.kernels):
+        rows = [_row(kernel) for kernel in assembled.kernels if kernel.target == target]
+        title = f"{target}, by ptxas {assembled.ptxas_version}"
+        out.print(terminal.table(title, _COLUMNS, rows, _COLUMNS[1:5]))
     for kernel in assembled.kernels:
         for problem in kernel.problems:
             out.print(f"{kernel.arm} {kernel.entry} {kernel.target}: {problem}", style="red", markup=False)
-    out.print(
-        f"{len(assembled.kernels)} kernels: ", terminal.status_text(assembled.status == "holds"), end="\n", sep=""
-    )
+    out.print(f"{len(assembled.kernels)} kernels: ", terminal.status_text(assembled.status == "holds"), sep="")
 
 
 def _row(kernel: AssembledKernel) -> tuple[object, ...]:
     return (
-        kernel.arm,
         kernel.entry,
-        kernel.target,
-        kernel.threads,
-        kernel.registers,
-        kernel.register_limit,
-        kernel.static_shared,
-        kernel.dynamic_shared,
+        f"{kernel.registers}/{kernel.register_limit}",
+        f"{kernel.static_shared + kernel.dynamic_shared}/{kernel.shared_limit}",
         kernel.stack,
         kernel.spill_stores + kernel.spill_loads,
         terminal.status_text(not kernel.problems),

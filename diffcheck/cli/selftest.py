@@ -8,11 +8,12 @@ import typer
 
 from diffcheck import terminal
 from diffcheck.cli.options import JsonFile, check_files, write_file
-from diffcheck.selftest.model import SelfTest
+from diffcheck.selftest.model import MutantResult, SelfTest
 from diffcheck.selftest.registry import select_mutants
 from diffcheck.selftest.run import run_mutants
 
 _COLUMNS = ("mutant", "where", "what", "meant for", "caught by", "s", "")
+_WIDE_ONLY = ("what", "s")
 
 
 def selftest_command(
@@ -28,25 +29,28 @@ def selftest_command(
     check_files(json)
     tested = run_with_progress(mutant or [])
     out = terminal.console()
-    rows = [
-        (
-            result.name,
-            result.where,
-            result.what,
-            result.meant_for,
-            ", ".join(result.caught_by) or "nothing",
-            f"{result.seconds:.2f}",
-            terminal.status_text(result.caught, "caught", "SURVIVED"),
-        )
-        for result in tested.mutants
-    ]
-    out.print(terminal.table("self-test", _COLUMNS, rows, _COLUMNS[5:6]))
+    columns = [column for column in _COLUMNS if column not in _WIDE_ONLY or out.width >= terminal.WIDE]
+    cells = [_cells(result) for result in tested.mutants]
+    rows = [[row[column] for column in columns] for row in cells]
+    out.print(terminal.table("self-test", columns, rows, ["s"]))
     for result in tested.mutants:
         if not result.caught:
             out.print(f"{result.name}: {result.evidence}", style="red", markup=False, soft_wrap=True)
     out.print(f"{len(tested.mutants)} mutants: ", terminal.status_text(tested.status == "holds"), sep="")
     write_file(json, tested)
     raise typer.Exit(0 if tested.status == "holds" else 1)
+
+
+def _cells(result: MutantResult) -> dict[str, object]:
+    return {
+        "mutant": result.name,
+        "where": result.where,
+        "what": result.what,
+        "meant for": result.meant_for,
+        "caught by": ", ".join(result.caught_by) or "nothing",
+        "s": f"{result.seconds:.2f}",
+        "": terminal.status_text(result.caught, "caught", "SURVIVED"),
+    }
 
 
 def run_with_progress(names: list[str] | None = None) -> SelfTest:

@@ -85,6 +85,14 @@ def _without_barrier(entry: str) -> Edit:
     return within(Place(entry, "exchange"), substitute(r"^ *bar\.sync 0;\n", ""))
 
 
+def _without_wait() -> Edit:
+    return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group 0;\n", ""))
+
+
+def _without_drain() -> Edit:
+    return within(Place(PARTIAL, "drained"), substitute(r"^ *bar\.sync 0;\n", ""))
+
+
 def _swap_warps() -> Edit:
     # Each warp's share begins with the load of its accumulators: exchange the second and the third.
     def swap(text: str) -> str:
@@ -156,6 +164,14 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx(
             *("missing-barrier-partial", "warps merge before all have written", "executes"),
             *(_without_barrier(PARTIAL), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-barrier-drained", "warps exchange in memory that others still read rows from", "bits"),
+            *(_without_drain(), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-wait", "a step computes with rows that are still on their way", "executes"),
+            *(_without_wait(), FULL_SPLIT),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),
