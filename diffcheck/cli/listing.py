@@ -61,7 +61,8 @@ def _mutants() -> list[dict[str, Any]]:
     ]
 
 
-# The columns of a table; JSON has all fields.
+# The columns of a table, and those that a narrow terminal leaves out; JSON has all fields.
+_WIDE_ONLY = ("num_q_heads", "num_kv_heads", "policy", "layout", "title", "reason")
 _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
     "cases": (
         _cases,
@@ -81,9 +82,11 @@ def list_command(
     check_files(json)
     items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
     rows = items()
-    numeric = [column for column in columns if rows and isinstance(rows[0][column], int)]
+    out = terminal.console()
+    columns = tuple(column for column in columns if column not in _WIDE_ONLY or out.width >= terminal.WIDE)
+    numeric = [column for column in columns if rows and type(rows[0][column]) is int]
     cells = [[row[column] for column in columns] for row in rows]
-    terminal.console().print(terminal.table(f"{len(rows)} {what}", columns, cells, numeric))
+    out.print(terminal.table(f"{len(rows)} {what}", columns, cells, numeric))
     write_file(json, Listing(kind=what, items=rows))
 
 

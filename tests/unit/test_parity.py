@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffcheck.arms import ARMS, BuilderArm, DeviceArm, HostArm, device_arms, reference_arm
+from diffcheck.arms import ARMS, BuilderArm, DeviceArm, HostArm, NaiveArm, NaiveF16Arm, device_arms, reference_arm
 from diffcheck.cases import Case, get_case
 from diffcheck.errors import BadInputError
 from diffcheck.executors import get_executor
@@ -50,7 +50,7 @@ def prepared() -> Prepared:
 @pytest.fixture(scope="module")
 def report() -> Report:
     cases = [get_case(name) for name in NAMES]
-    return run_suite(Request(cases, device_arms(), reference_arm(), [machine()]), ignore)
+    return run_suite(Request(cases, [BuilderArm(), NaiveArm(), NaiveF16Arm()], reference_arm(), [machine()]), ignore)
 
 
 def run_arms(prepared: Prepared, *arms: DeviceArm) -> CaseRun:
