@@ -428,7 +428,7 @@ class Memory:
         `initialised=False` reports a kernel that uses a byte before it writes it, `writable=False` one that writes.
         """
     def alloc_uninit(self, nbytes: SupportsIndex, *, name: str) -> int:
-        """Allocates bytes that no one has written; `read` gives 0xFF for them."""
+        """Allocates bytes that no one has written, at most 16 GiB; `read` gives 0xFF for them."""
     def read(
         self, address: SupportsIndex, dtype: npt.DTypeLike, shape: SupportsIndex | tuple[SupportsIndex, ...]
     ) -> npt.NDArray[Any]:

@@ -17,6 +17,8 @@ use crate::errors::{launch_error, memory_error, ptx_error};
 
 /// Most host threads that a launch may be given.
 const MAX_THREADS: usize = 1024;
+/// Most bytes that are allocated without an array to copy: far above any scratch, and below what would end the process.
+const MAX_ALLOCATION: usize = 16 << 30;
 /// How often a launch looks for signals.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 const DIM3: &str = "a whole number, or a tuple of 1 to 3, each from 1 to 4294967295";
@@ -149,7 +151,7 @@ impl PyMemory {
 
     #[pyo3(signature = (nbytes, *, name))]
     fn alloc_uninit(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-        let nbytes = size("nbytes", nbytes)?;
+        let nbytes = integer("nbytes", nbytes, 0, MAX_ALLOCATION)?;
         self.with(py, |memory| memory.alloc_uninit(name, nbytes)).map_err(|error| memory_error(&error))
     }
 
