@@ -138,7 +138,7 @@ pub struct LaunchStats {
     pub warps: u64,
     /// Instructions, one for each time a warp executed one.
     pub instructions: u64,
-    /// Instructions times active lanes.
+    /// Instructions times the lanes that execute them: active, with a guard that is true.
     pub thread_instructions: u64,
     /// Branches at which the lanes of a warp parted.
     pub divergent_branches: u64,
