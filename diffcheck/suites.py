@@ -18,8 +18,6 @@ GEOMETRIES = ((8, 2), (16, 4), (24, 4))
 LENGTHS = (1, 5, 37, 64, 65, 4096, 4097, 8192)
 RUNG_LENGTHS = (4096, 8192, 20000, 60000, 148000, 262144)
 RUNG_GEOMETRIES = ((16, 4), (24, 4))
-LONG_TILE = 65536
-"""The length from which the tile table takes eight rows a step for f16 and groups of up to four."""
 
 QUICK = ("quick", "matrix")
 MATRIX = ("matrix",)
@@ -98,11 +96,11 @@ def _split_edges() -> Iterator[Case]:
         yield case("random", (2, 1), 1031, storage, policy="chunk:11")
 
 
-def _large_tile() -> Iterator[Case]:
-    """The tile of long f16 contexts and the last length before it, with one KV head to keep them cheap."""
-    yield case("random", (1, 1), LONG_TILE - 1, "f16")
-    yield case("random", (4, 1), LONG_TILE, "f16")
-    yield case("needles", (2, 1), LONG_TILE + 1, "f16", policy="fixed:7")
+def _long() -> Iterator[Case]:
+    """Splits of many steps a warp, with one KV head to keep them cheap."""
+    for storage in STORAGES:
+        yield case("random", (4, 1), 16384, storage, policy="fixed:7")
+        yield case("random", (7, 1), 8193, storage, policy="fixed:3")
 
 
 def _needles() -> Iterator[Case]:
@@ -177,7 +175,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _device_matrix,
     _group_sizes,
     _split_edges,
-    _large_tile,
+    _long,
     _needles,
     _large_scores,
     _counting,

@@ -43,10 +43,10 @@ fn splits_of_the_h200() {
 #[test]
 fn names_follow_the_contract() {
     let long = plan(262_144, "one-wave", "h200");
-    assert_eq!(long.partial_entry(), "splitk_partial_f16_g4_d256_w12r8");
+    assert_eq!(long.partial_entry(), "splitk_partial_f16_g4_d256_w12r4");
     assert_eq!(long.reduce_entry(), "splitk_reduce_d256");
     assert_eq!(long.naive_entry(), "naive_decode_f16_d256");
-    assert_eq!(long.key(), "splitk/1|h200|one-wave|chunk=7944|w12r8v8");
+    assert_eq!(long.key(), "splitk/1|h200|one-wave|chunk=7944|w12r4v8");
     assert_eq!(long.partial_launch(), ([4, 33, 1], [384, 1, 1]));
     assert_eq!(long.reduce_launch(), ([16, 8, 1], [256, 1, 1]));
     assert_eq!(long.naive_launch(), ([16, 1, 1], [256, 1, 1]));
