@@ -80,7 +80,13 @@ fn find_kernels(module: &Module) -> Outcome<Kernels<'_>> {
     Ok(Kernels { module, partial: name.clone(), warps, rows })
 }
 
-fn run(kernels: &Kernels<'_>, inputs: &Inputs, kv_len: usize, threads: usize, path: Path) -> Outcome<(Duration, LaunchStats, Vec<f32>)> {
+fn run(
+    kernels: &Kernels<'_>,
+    inputs: &Inputs,
+    kv_len: usize,
+    threads: usize,
+    path: Path,
+) -> Outcome<(Duration, LaunchStats, Vec<f32>)> {
     let mut memory = Memory::new();
     let q: Vec<u8> = inputs.q.iter().flat_map(|x| x.to_le_bytes()).collect();
     let read_only = AllocOptions { writable: false, ..AllocOptions::default() };
@@ -141,7 +147,10 @@ fn main() -> Outcome<()> {
     let (elapsed, stats, out) = best.ok_or("nothing ran")?;
     let seconds = elapsed.as_secs_f64();
     let each = seconds * 1e9 / stats.instructions as f64;
-    println!("kv_len {kv_len}, {threads} threads: {seconds:.3} s, {} warp instructions, {each:.0} ns each", stats.instructions);
+    println!(
+        "kv_len {kv_len}, {threads} threads: {seconds:.3} s, {} warp instructions, {each:.0} ns each",
+        stats.instructions
+    );
     for head in [0, HEADS - 1] {
         let expected = reference(&inputs, kv_len, head);
         let top = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));

@@ -116,7 +116,10 @@ pub(crate) enum Operand {
     Immediate(Immediate),
     /// The address of a variable, and a number added to it.
     Symbol(Symbol, i64),
-    Address { base: Base, offset: i64 },
+    Address {
+        base: Base,
+        offset: i64,
+    },
     Vector(Vec<Operand>),
     /// Index into [`Function::labels`].
     Label(u32),

@@ -43,7 +43,8 @@ impl Immediate {
 
 fn bits(text: &str, digits: &str, count: usize) -> Result<u64, String> {
     let parsed = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == count);
-    parsed.ok_or_else(|| format!("{text} is no float literal; allowed: {count} hexadecimal digits after {}", &text[..2]))
+    parsed
+        .ok_or_else(|| format!("{text} is no float literal; allowed: {count} hexadecimal digits after {}", &text[..2]))
 }
 
 /// An integer, with the `U` that may follow one.

@@ -148,7 +148,10 @@ impl Module {
             strict,
             entries,
             programs,
-            constants: constant_variables(&ast).into_iter().map(|(i, p)| (p, ast.variables[i].initial.clone())).collect(),
+            constants: constant_variables(&ast)
+                .into_iter()
+                .map(|(i, p)| (p, ast.variables[i].initial.clone()))
+                .collect(),
             globals: ast.variables.into_iter().filter(|v| v.space == Space::Global).collect(),
         })
     }
@@ -197,7 +200,8 @@ fn padded(initial: &[u8], bytes: u64) -> Vec<u8> {
 }
 
 fn describe(function: &Function<'_>, program: &Program) -> Entry {
-    let packed = |placed: &[Placed]| placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes);
+    let packed =
+        |placed: &[Placed]| placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes);
     let params = function.params.iter().map(|p| ParamInfo {
         name: p.name.clone(),
         ty: p.count.map_or(p.ty.word().to_owned(), |n| format!("{}[{n}]", p.ty.word())),

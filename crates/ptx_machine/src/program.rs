@@ -182,8 +182,12 @@ pub(crate) enum FloatOp {
     Rcp,
     Neg,
     Abs,
-    Min { nan: bool },
-    Max { nan: bool },
+    Min {
+        nan: bool,
+    },
+    Max {
+        nan: bool,
+    },
     /// No exact definition; only where the module is not strict.
     Approx(Approx),
 }
@@ -343,8 +347,14 @@ pub(crate) enum Op {
     /// `d0 = s0`, predicates.
     MovPred,
     /// Parts `s` of 16 or 32 bits to one register of 32 or 64.
-    Pack { part: u8, count: u8 },
-    Unpack { part: u8, count: u8 },
+    Pack {
+        part: u8,
+        count: u8,
+    },
+    Unpack {
+        part: u8,
+        count: u8,
+    },
     Int(IntOp, Int),
     Bits(BitOp, Int),
     /// And, or, xor, not of predicates.
@@ -357,7 +367,10 @@ pub(crate) enum Op {
     Selp32,
     Selp64,
     /// `d0 = s2 >= 0 ? s0 : s1`.
-    Slct { wide: bool, by: CmpType },
+    Slct {
+        wide: bool,
+        by: CmpType,
+    },
     Cvt(Cvt),
     Copysign(Float),
     Testp(Testp, Float),
@@ -380,7 +393,11 @@ pub(crate) enum Op {
     /// `bar.warp.sync s0`.
     WarpSync,
     /// Barrier `s0`, threads `s1`.
-    Barrier { kind: Barrier, counted: bool, aligned: bool },
+    Barrier {
+        kind: Barrier,
+        counted: bool,
+        aligned: bool,
+    },
     /// `imm`: target in the low half, reconvergence point in the high half.
     Branch,
     Exit,

@@ -92,7 +92,11 @@ fn check_shape(entry: &Entry, config: &LaunchConfig) -> Result<(), LaunchError> 
         return Err(LaunchError::input("block", shown(config.block), allowed));
     }
     if let Some(required) = entry.required_threads.filter(|&r| r != config.block) {
-        return Err(LaunchError::input("block", shown(config.block), format!("{}, the kernel's .reqntid", shown(required))));
+        return Err(LaunchError::input(
+            "block",
+            shown(config.block),
+            format!("{}, the kernel's .reqntid", shown(required)),
+        ));
     }
     if let Some(most) = entry.max_threads.filter(|&most| threads > u64::from(most)) {
         let allowed = format!("at most {most} threads, the kernel's .maxntid");

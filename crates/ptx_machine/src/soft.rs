@@ -31,9 +31,15 @@ impl Float {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
     Nan,
-    Infinite { sign: bool },
+    Infinite {
+        sign: bool,
+    },
     /// Zero has `sig` 0.
-    Finite { sign: bool, exp: i32, sig: u128 },
+    Finite {
+        sign: bool,
+        exp: i32,
+        sig: u128,
+    },
 }
 
 impl Format {
@@ -220,9 +226,8 @@ impl Format {
             (Infinite { .. }, Infinite { .. }) | (Finite { sig: 0, .. }, Finite { sig: 0, .. }) => self.nan_of(&[]),
             (Infinite { sign: s }, Finite { sign: t, .. }) => self.infinity(s != t),
             (Finite { sign: s, .. }, Finite { sign: t, sig: 0, .. }) => self.infinity(s != t),
-            (Finite { sign: s, .. }, Infinite { sign: t }) | (Finite { sign: s, sig: 0, .. }, Finite { sign: t, .. }) => {
-                self.zero(s != t)
-            }
+            (Finite { sign: s, .. }, Infinite { sign: t })
+            | (Finite { sign: s, sig: 0, .. }, Finite { sign: t, .. }) => self.zero(s != t),
             (Finite { sign: s, exp: e, sig: m }, Finite { sign: t, exp: f, sig: n }) => {
                 let (shift, m) = normal(m);
                 let quotient = m / n | u128::from(m % n != 0);
@@ -317,11 +322,8 @@ pub(crate) fn shift_rounded(sig: u128, by: i32, sign: bool, round: Round) -> u12
     if by <= 0 {
         return sig << -by;
     }
-    let (kept, lost, half) = if by > 127 {
-        (0, u128::from(sig != 0), 2)
-    } else {
-        (sig >> by, sig & ((1 << by) - 1), 1 << (by - 1))
-    };
+    let (kept, lost, half) =
+        if by > 127 { (0, u128::from(sig != 0), 2) } else { (sig >> by, sig & ((1 << by) - 1), 1 << (by - 1)) };
     let up = match round {
         Round::Nearest => lost > half || (lost == half && kept & 1 == 1),
         Round::Zero => false,

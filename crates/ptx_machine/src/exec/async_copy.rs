@@ -51,7 +51,14 @@ impl Copies {
 
     /// `cp.async`: a copy to `[s0 + low half of imm]` from `[s1 + high half of imm]`, of whose bytes the first `s2` are
     /// read and the others zero; without `s2`, all are read.
-    pub fn start(&mut self, regs: &Regs<'_>, spaces: &Spaces<'_>, inst: &Inst, how: AsyncCopy, mask: u32) -> Checked<()> {
+    pub fn start(
+        &mut self,
+        regs: &Regs<'_>,
+        spaces: &Spaces<'_>,
+        inst: &Inst,
+        how: AsyncCopy,
+        mask: u32,
+    ) -> Checked<()> {
         let to = addresses(regs, inst.s[0], how.wide_to, i64::from(inst.imm as i32), mask)?;
         let from = addresses(regs, inst.s[1], how.wide_from, inst.imm >> 32, mask)?;
         let read = read_sizes(regs, inst.s[2], how.bytes, mask)?;

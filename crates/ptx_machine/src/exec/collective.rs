@@ -22,7 +22,8 @@ fn members<'a>(regs: &'a Regs<'_>, s: Slot, mask: u32, live: u32) -> Checked<&'a
         }
         let absent = named & !mask;
         if absent != 0 {
-            let why = if absent & live == 0 { "have exited or do not exist" } else { "do not execute this instruction" };
+            let why =
+                if absent & live == 0 { "have exited or do not exist" } else { "do not execute this instruction" };
             let message = format!("the member mask {named:#010x} names lanes {absent:#010x}, which {why}");
             return Err(Trap::lanes(FaultKind::AbsentLane, 1 << l, message));
         }

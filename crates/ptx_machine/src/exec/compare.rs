@@ -66,7 +66,9 @@ fn compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, ty: CmpType) -> (u32, u32) {
         CmpType::Int(Int::S64) => ordered::<i64>(regs, i, cmp),
         CmpType::Float(Float::F64, _) => float_compare::<f64>(regs, i, cmp, |x| x),
         CmpType::Float(Float::F32, false) => float_compare::<f32>(regs, i, cmp, |x| x),
-        CmpType::Float(Float::F32, true) => float_compare::<f32>(regs, i, cmp, |x| if x.is_subnormal() { 0.0 } else { x }),
+        CmpType::Float(Float::F32, true) => {
+            float_compare::<f32>(regs, i, cmp, |x| if x.is_subnormal() { 0.0 } else { x })
+        }
         CmpType::Float(narrow, ftz) => narrow_compare(regs, i, cmp, narrow, ftz),
     }
 }

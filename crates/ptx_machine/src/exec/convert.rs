@@ -120,11 +120,23 @@ fn float_to_int(cvt: &Cvt, bits: u64, from: Float) -> u64 {
     let value = match from.format().unpack(bits) {
         Parts::Nan if from == Float::F64 || cvt.to.bytes() == 8 => return 1 << (cvt.to.bits() - 1),
         Parts::Nan => 0,
-        Parts::Infinite { sign } => if sign { low } else { high },
+        Parts::Infinite { sign } => {
+            if sign {
+                low
+            } else {
+                high
+            }
+        }
         Parts::Finite { sign, exp, sig } => {
             // Past 2^65 every type's range has ended.
             let magnitude = match exp {
-                e if e > 65 => if sig == 0 { 0 } else { i128::MAX },
+                e if e > 65 => {
+                    if sig == 0 {
+                        0
+                    } else {
+                        i128::MAX
+                    }
+                }
                 e if e >= 0 => (sig as i128) << e.min(65),
                 e => shift_rounded(sig, -e, sign, cvt.round) as i128,
             };

@@ -79,9 +79,9 @@ fn f64_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Add => map2(regs, i, mask, |a, b| f64_or_soft(a + b, |f| f.add(bits(a), bits(b), RN))),
         FloatOp::Sub => map2(regs, i, mask, |a, b| f64_or_soft(a - b, |f| f.sub(bits(a), bits(b), RN))),
         FloatOp::Mul => map2(regs, i, mask, |a, b| f64_or_soft(a * b, |f| f.mul(bits(a), bits(b), RN))),
-        FloatOp::Fma => map3(regs, i, mask, |a, b, c| {
-            f64_or_soft(F::fma64(a, b, c), |f| f.fma(bits(a), bits(b), bits(c), RN))
-        }),
+        FloatOp::Fma => {
+            map3(regs, i, mask, |a, b, c| f64_or_soft(F::fma64(a, b, c), |f| f.fma(bits(a), bits(b), bits(c), RN)))
+        }
         FloatOp::Div => map2(regs, i, mask, |a, b| f64_or_soft(a / b, |f| f.div(bits(a), bits(b), RN))),
         FloatOp::Sqrt => map1(regs, i, mask, |a: f64| f64_or_soft(a.sqrt(), |f| f.sqrt(bits(a), RN))),
         FloatOp::Rcp => map1(regs, i, mask, |a| f64_or_soft(1.0 / a, |f| f.div(bits(1.0), bits(a), RN))),
@@ -105,9 +105,9 @@ fn pair32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Add => map2(regs, i, mask, |a, b| join(low(a) + low(b), high(a) + high(b))),
         FloatOp::Sub => map2(regs, i, mask, |a, b| join(low(a) - low(b), high(a) - high(b))),
         FloatOp::Mul => map2(regs, i, mask, |a, b| join(low(a) * low(b), high(a) * high(b))),
-        FloatOp::Fma => map3(regs, i, mask, |a, b, c| {
-            join(F::fma32(low(a), low(b), low(c)), F::fma32(high(a), high(b), high(c)))
-        }),
+        FloatOp::Fma => {
+            map3(regs, i, mask, |a, b, c| join(F::fma32(low(a), low(b), low(c)), F::fma32(high(a), high(b), high(c))))
+        }
         _ => {
             let mode = FloatMode { round: Round::Nearest, ftz: false, sat: false, relu: false };
             soft_ops(regs, i, mask, op, Shape::Pair32, mode);

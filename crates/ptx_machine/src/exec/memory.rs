@@ -32,7 +32,14 @@ struct Group<'a> {
     mask: u32,
 }
 
-pub(super) fn load(regs: &mut Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
+pub(super) fn load(
+    regs: &mut Regs<'_>,
+    spaces: &Spaces<'_>,
+    warp: usize,
+    i: &Inst,
+    a: Access,
+    mask: u32,
+) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for_groups(spaces, warp, a, &addresses, mask, |group| {
         load_group(regs, i, a, group);

@@ -137,9 +137,7 @@ pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFau
     let (stats, fault) = shared.outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match fault {
         None => Ok(stats),
-        Some((n, Located { trap, warp, at })) => {
-            Err(BlockFault { block: job.geometry.block_index(n), warp, at, trap })
-        }
+        Some((n, Located { trap, warp, at })) => Err(BlockFault { block: job.geometry.block_index(n), warp, at, trap }),
     }
 }
 

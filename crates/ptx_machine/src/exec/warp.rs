@@ -157,8 +157,16 @@ impl<'p> Warp<'p> {
             Op::Setp(..) | Op::Set(..) | Op::Testp(..) | Op::Copysign(_) => {
                 isa.run(compare::native, compare::portable, regs, inst, active);
             }
-            Op::Bits(..) | Op::PredLogic(_) | Op::Mov32 | Op::Mov64 | Op::MovPred | Op::Pack { .. }
-            | Op::Unpack { .. } | Op::Selp32 | Op::Selp64 | Op::Slct { .. } => {
+            Op::Bits(..)
+            | Op::PredLogic(_)
+            | Op::Mov32
+            | Op::Mov64
+            | Op::MovPred
+            | Op::Pack { .. }
+            | Op::Unpack { .. }
+            | Op::Selp32
+            | Op::Selp64
+            | Op::Slct { .. } => {
                 isa.run(bits::native, bits::portable, regs, inst, active);
             }
             Op::Load(access) => memory::load(regs, spaces, self.index, inst, access, active)?,
@@ -223,7 +231,8 @@ impl<'p> Warp<'p> {
         let absent = self.live & !active;
         if absent != 0 {
             let rule = if aligned { "all lanes of a warp must" } else { "here, all lanes of a warp have to" };
-            let message = format!("{rule} reach a barrier together; lanes {absent:#010x} have not exited and are elsewhere");
+            let message =
+                format!("{rule} reach a barrier together; lanes {absent:#010x} have not exited and are elsewhere");
             return Err(Trap::lanes(FaultKind::DivergentBarrier, active, message));
         }
         let id = collective::uniform(&self.regs, inst.s[0], active, "the barrier's id")?;

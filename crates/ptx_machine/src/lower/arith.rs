@@ -82,12 +82,7 @@ impl Lower<'_, '_> {
 /// The rounding and modifiers that the words say; without a word, to the nearest.
 fn mode(c: &Checked<'_>) -> FloatMode {
     let round = c.bound.words.iter().flatten().find_map(|w| Round::from_word(w));
-    FloatMode {
-        round: round.unwrap_or(Round::Nearest),
-        ftz: c.has("ftz"),
-        sat: c.has("sat"),
-        relu: c.has("relu"),
-    }
+    FloatMode { round: round.unwrap_or(Round::Nearest), ftz: c.has("ftz"), sat: c.has("sat"), relu: c.has("relu") }
 }
 
 fn shape_of(ty: Scalar) -> Lowered<Shape> {

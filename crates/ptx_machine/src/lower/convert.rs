@@ -70,7 +70,11 @@ impl Lower<'_, '_> {
         inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::U64)?;
         inst.s[0] = match Self::operand(c, 1)? {
             Operand::Symbol(symbol, _) if self.space_of(*symbol) != space => {
-                return Err(format!("the variable is in {} memory, not {}", self.space_of(*symbol).word(), space.word()));
+                return Err(format!(
+                    "the variable is in {} memory, not {}",
+                    self.space_of(*symbol).word(),
+                    space.word()
+                ));
             }
             Operand::Symbol(symbol, 0) => self.symbol(*symbol)?,
             other => self.src(other, Scalar::U64)?,

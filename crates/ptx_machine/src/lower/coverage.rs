@@ -10,10 +10,7 @@ fn fillings(form: &Form) -> Vec<Vec<Option<&str>>> {
     for slot in &form.slots {
         let words = slot.of.iter().map(|w| Some(w.as_str())).chain(slot.optional.then_some(None));
         let words: Vec<_> = words.collect();
-        all = all
-            .iter()
-            .flat_map(|head| words.iter().map(|&w| head.iter().copied().chain([w]).collect()))
-            .collect();
+        all = all.iter().flat_map(|head| words.iter().map(|&w| head.iter().copied().chain([w]).collect())).collect();
     }
     all.retain(|words| !is_too_wide(words) && !is_idle(form, words));
     all
@@ -90,7 +87,13 @@ fn instruction(form: &Form, words: &[Option<&str>], full: bool) -> String {
     let mut first = true;
     for (i, word) in form.operands.iter().enumerate().filter(|(_, w)| full || !w.ends_with('?')) {
         let bare = word.trim_end_matches('?');
-        text.push_str(if first { " " } else if bare.starts_with('|') { "|" } else { ", " });
+        text.push_str(if first {
+            " "
+        } else if bare.starts_with('|') {
+            "|"
+        } else {
+            ", "
+        });
         text.push_str(&operand(form, words, bare.trim_start_matches('|'), i));
         first = false;
     }

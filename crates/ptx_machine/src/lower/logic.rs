@@ -224,8 +224,8 @@ fn comparison(c: &Checked<'_>) -> Lowered<(Cmp, Join)> {
     no_other_words(
         c,
         &[
-            "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num",
-            "nan", "and", "or", "xor", "ftz",
+            "eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu",
+            "num", "nan", "and", "or", "xor", "ftz",
         ],
     )?;
     let cmp = c.bound.words.iter().flatten().find_map(|word| match *word {

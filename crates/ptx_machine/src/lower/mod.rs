@@ -61,7 +61,6 @@ pub(crate) struct Lower<'a, 's> {
     approximate: bool,
 }
 
-
 /// A function's names together with those of its module.
 pub(crate) struct FunctionNames<'a, 's> {
     pub ast: &'a Ast<'s>,
@@ -129,8 +128,8 @@ impl Lower<'_, '_> {
         match c.bound.form.opcode.as_str() {
             "add" | "sub" | "mul" | "mad" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "fma" | "sqrt"
             | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.arith(c),
-            "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "brev" | "clz"
-            | "popc" | "lop3" | "prmt" => self.bits(c),
+            "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "brev"
+            | "clz" | "popc" | "lop3" | "prmt" => self.bits(c),
             "setp" | "set" | "selp" | "slct" | "testp" | "copysign" => self.compare(c),
             "mov" => self.mov(c),
             "cvt" => self.cvt(c),

@@ -54,7 +54,8 @@ impl<'a> Lower<'a, '_> {
         let ast = self.context.ast;
         if ast.version < ptx {
             let (have, need) = (ast.version, ptx);
-            let message = format!("{} needs .version {}.{} or later, not {}.{}", i.mnemonic, need.0, need.1, have.0, have.1);
+            let message =
+                format!("{} needs .version {}.{} or later, not {}.{}", i.mnemonic, need.0, need.1, have.0, have.1);
             return Err(self.refusal(i, message, None));
         }
         if ast.target.sm < sm {

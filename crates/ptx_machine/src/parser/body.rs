@@ -67,9 +67,8 @@ impl<'s> Parser<'s> {
             "loc" => self.loc(),
             "pragma" => self.skip_statement(),
             "file" => self.file_directive(),
-            "param" | "callprototype" | "branchtargets" | "calltargets" => {
-                Err(self.error(format!(".{word} in a body is not supported; allowed: .reg, .shared, .local, .loc, .pragma")))
-            }
+            "param" | "callprototype" | "branchtargets" | "calltargets" => Err(self
+                .error(format!(".{word} in a body is not supported; allowed: .reg, .shared, .local, .loc, .pragma"))),
             _ => self.unexpected(".reg, .shared, .local, .loc, .pragma"),
         }
     }
@@ -175,7 +174,9 @@ impl<'s> Parser<'s> {
         let negated = self.eat('!')?;
         let name = self.name("a predicate register")?;
         match body.scopes.resolve(name, body.function) {
-            Some(Name::Register(id)) if body.function.registers[id as usize].ty == Scalar::Pred => Ok(Some((id, negated))),
+            Some(Name::Register(id)) if body.function.registers[id as usize].ty == Scalar::Pred => {
+                Ok(Some((id, negated)))
+            }
             _ => Err(self.error(format!("{name} is no predicate register"))),
         }
     }

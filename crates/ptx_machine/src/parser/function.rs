@@ -73,7 +73,9 @@ impl<'s> Parser<'s> {
                 "align" => drop(self.alignment()?),
                 _ => match Scalar::from_word(word).filter(|t| t.bytes() > 0 && ty.is_none()) {
                     Some(found) => ty = Some(found),
-                    None => return Err(self.error(format!(".{word} is no type of a parameter; allowed: .u64, .f32, .b8 …"))),
+                    None => {
+                        return Err(self.error(format!(".{word} is no type of a parameter; allowed: .u64, .f32, .b8 …")));
+                    }
                 },
             }
         }

@@ -81,7 +81,9 @@ impl<'s> Parser<'s> {
                 self.advance()?;
                 self.entry(ast)
             }
-            Token::Dot("func" | "alias") => Err(self.error("functions other than .entry are not executed; allowed: .entry")),
+            Token::Dot("func" | "alias") => {
+                Err(self.error("functions other than .entry are not executed; allowed: .entry"))
+            }
             Token::Dot("global" | "const" | "shared") => {
                 let variables = self.variables(external)?;
                 self.declare_module(ast, variables)

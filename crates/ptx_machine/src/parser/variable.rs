@@ -36,10 +36,14 @@ impl<'s> Parser<'s> {
                 "align" => align = Some(self.alignment()?),
                 "v2" => vector = 2,
                 "v4" => vector = 4,
-                "attribute" => return Err(self.error(".attribute is not supported; allowed: .align, .v2, .v4 and a type")),
+                "attribute" => {
+                    return Err(self.error(".attribute is not supported; allowed: .align, .v2, .v4 and a type"));
+                }
                 _ => match Scalar::from_word(word).filter(|t| t.bytes() > 0) {
                     Some(ty) => break ty,
-                    None => return Err(self.error(format!(".{word} is no type of a variable; allowed: {}", memory_types()))),
+                    None => {
+                        return Err(self.error(format!(".{word} is no type of a variable; allowed: {}", memory_types())));
+                    }
                 },
             }
         };
@@ -99,7 +103,9 @@ impl<'s> Parser<'s> {
         }
         let dynamic = open || external;
         if dynamic && !(external && space == Space::Shared) {
-            return Err(self.error(format!("{name} has no definition; allowed: .extern .shared for dynamic shared memory")));
+            return Err(
+                self.error(format!("{name} has no definition; allowed: .extern .shared for dynamic shared memory"))
+            );
         }
         let bytes = if dynamic { 0 } else { count.saturating_mul(u64::from(element)) };
         if bytes > max_bytes(space) || initial.len() as u64 > bytes {

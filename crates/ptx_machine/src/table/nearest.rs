@@ -1,7 +1,7 @@
 //! The form of the table that is closest to a mnemonic which has none.
 
 use super::{Form, Table};
-use crate::suggest::closest;
+use crate::suggest::{closest, distance};
 
 /// The closest mnemonic that the table has and does not refuse.
 pub(crate) fn nearest_form(table: &Table, mnemonic: &str) -> Option<String> {
@@ -12,11 +12,14 @@ pub(crate) fn nearest_form(table: &Table, mnemonic: &str) -> Option<String> {
     let known = table.forms_of(opcode).next().is_some();
     let opcode = if known { opcode } else { closest(opcode, table.by_opcode.keys().map(String::as_str))? };
     let live = table.forms_of(opcode).filter(|f| f.strict.is_none());
-    let candidates: Vec<String> = live.map(|form| compose(form, &parts)).collect();
-    // Of one opcode's forms the closest always helps, however far it is.
     let given = format!("{opcode}.{}", parts.join("."));
-    let best = closest(&given, candidates.iter().map(String::as_str));
-    best.map(str::to_owned).or_else(|| candidates.first().cloned())
+    live.map(|form| compose(form, &parts)).min_by_key(|candidate| {
+        // A word of the text that is lost weighs more than one that is added.
+        let words: Vec<&str> = candidate.split('.').skip(1).collect();
+        let lost = parts.iter().filter(|part| !words.contains(part)).count();
+        let added = words.iter().filter(|word| !parts.contains(word)).count();
+        (2 * lost + added, distance(&given, candidate))
+    })
 }
 
 /// The form's mnemonic that keeps as many of `parts` as it can.

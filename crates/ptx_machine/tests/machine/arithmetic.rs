@@ -107,9 +107,7 @@ fn wide_products_have_twice_the_bits() {
         check(&line, out, &[int.ty; 2], &rows, |r| cut(int.value(r[0]) * int.value(r[1])));
         let line = format!("mad.wide.{} %out, %a, %b, %c;", int.word);
         let rows = product(&[&edges, &edges, &[0, 5, cut(-1)]]);
-        check(&line, out, &[int.ty, int.ty, out], &rows, |r| {
-            cut(int.value(r[0]) * int.value(r[1]) + i128::from(r[2]))
-        });
+        check(&line, out, &[int.ty, int.ty, out], &rows, |r| cut(int.value(r[0]) * int.value(r[1]) + i128::from(r[2])));
     }
 }
 

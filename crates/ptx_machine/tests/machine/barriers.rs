@@ -37,7 +37,8 @@ const REVERSE: &str = "sub.u32 %r1, %n, %t;
 
 #[test]
 fn a_block_exchanges_words() {
-    for barrier in ["bar.sync 0", "barrier.sync 3", "barrier.sync.aligned 15", "bar.sync 1, 256", "barrier.cta.sync 2"] {
+    for barrier in ["bar.sync 0", "barrier.sync 3", "barrier.sync.aligned 15", "bar.sync 1, 256", "barrier.cta.sync 2"]
+    {
         let out = words(&format!("st.shared.u32 [%slot], %t;\n{barrier};\n{REVERSE}"), 256);
         assert_eq!(out, (0..256).rev().collect::<Vec<_>>(), "{barrier}");
     }
@@ -99,7 +100,10 @@ fn producers_arrive_and_consumers_wait() {
 
 #[test]
 fn a_ragged_warp_takes_part() {
-    assert_eq!(words(&format!("st.shared.u32 [%slot], %t;\nbar.sync 0;\n{REVERSE}"), 75), (0..75).rev().collect::<Vec<_>>());
+    assert_eq!(
+        words(&format!("st.shared.u32 [%slot], %t;\nbar.sync 0;\n{REVERSE}"), 75),
+        (0..75).rev().collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -104,9 +104,9 @@ fn extract(a: u64, position: u64, length: u64, bits: u64, signed: bool) -> u64 {
 /// The bit loop of the ISA's page on `bfi`.
 fn insert(a: u64, b: u64, position: u64, length: u64, bits: u64) -> u64 {
     let (position, length) = (position & 0xff, length & 0xff);
-    (0..bits).filter(|&i| i < length && position + i < bits).fold(b, |f, i| {
-        f & !(1 << (position + i)) | (a >> i & 1) << (position + i)
-    })
+    (0..bits)
+        .filter(|&i| i < length && position + i < bits)
+        .fold(b, |f, i| f & !(1 << (position + i)) | (a >> i & 1) << (position + i))
 }
 
 #[test]
@@ -144,7 +144,9 @@ fn counting_and_finding() {
                 (0..bits).rev().find(|&i| bit(x, i) != sign)
             };
             let none = 0xffff_ffff;
-            check(&format!("bfind.{kind}{bits} %out, %a;"), B32, &[ty], &rows, |r| leading(r[0]).map_or(none, u64::from));
+            check(&format!("bfind.{kind}{bits} %out, %a;"), B32, &[ty], &rows, |r| {
+                leading(r[0]).map_or(none, u64::from)
+            });
             check(&format!("bfind.shiftamt.{kind}{bits} %out, %a;"), B32, &[ty], &rows, |r| {
                 leading(r[0]).map_or(none, |i| u64::from(bits - 1 - i))
             });
@@ -191,7 +193,9 @@ fn prmt_picks_bytes_and_signs() {
     ];
     let rows = product(&[&[a], &[b], &[0, 1, 2, 3, 7]]);
     for (mode, table) in modes {
-        check(&format!("prmt.b32.{mode} %out, %a, %b, %c;"), B32, &[B32; 3], &rows, |r| four(table[(r[2] & 3) as usize]));
+        check(&format!("prmt.b32.{mode} %out, %a, %b, %c;"), B32, &[B32; 3], &rows, |r| {
+            four(table[(r[2] & 3) as usize])
+        });
     }
 }
 
@@ -202,9 +206,7 @@ fn moves_pack_and_unpack() {
     let rows = product(&[&words(16), &words(16)]);
     check("mov.b32 %out, {%a, %b};", B32, &[B16; 2], &rows, |r| r[1] << 16 | r[0]);
     let rows = product(&[&words(16), &words(16), &[0x8001], &[0x7fff]]);
-    check("mov.b64 %out, {%a, %b, %c, %d};", B64, &[B16; 4], &rows, |r| {
-        r[3] << 48 | r[2] << 32 | r[1] << 16 | r[0]
-    });
+    check("mov.b64 %out, {%a, %b, %c, %d};", B64, &[B16; 4], &rows, |r| r[3] << 48 | r[2] << 32 | r[1] << 16 | r[0]);
     let rows = product(&[&words(64)]);
     check("mov.b64 {_, %out}, %a;", B32, &[B64], &rows, |r| r[0] >> 32);
     check("mov.b64 {%out, %t}, %a; mov.u32 %t, %tid.x;", B32, &[B64], &rows, |r| r[0] & 0xffff_ffff);

@@ -38,9 +38,7 @@ fn floats_compare_with_nan_false_or_true() {
         let line = format!("setp.{name}.f64 %out, %a, %b;");
         check(&line, PRED, &[F64; 2], &wide, |r| holds(f64::from_bits(r[0]).partial_cmp(&f64::from_bits(r[1]))).into());
         let line = format!("set.{name}.u32.f32 %out, %a, %b;");
-        check(&line, B32, &[F32; 2], &rows, |r| {
-            if holds(f(r[0]).partial_cmp(&f(r[1]))) { 0xffff_ffff } else { 0 }
-        });
+        check(&line, B32, &[F32; 2], &rows, |r| if holds(f(r[0]).partial_cmp(&f(r[1]))) { 0xffff_ffff } else { 0 });
     }
     let flushed = |x: u64| if f(x).is_subnormal() { 0.0 } else { f(x) };
     check("setp.eq.ftz.f32 %out, %a, %b;", PRED, &[F32; 2], &rows, |r| (flushed(r[0]) == flushed(r[1])).into());
@@ -81,7 +79,8 @@ fn integers_compare_by_sign() {
 #[test]
 fn comparisons_join_predicates_and_give_both_results() {
     let rows = product(&[&[1, 2], &[1, 2], &[0, 1]]);
-    let joins: [(&str, fn(bool, bool) -> bool); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
+    let joins: [(&str, fn(bool, bool) -> bool); 3] =
+        [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
     for (join, apply) in joins {
         for (sign, flip) in [("", false), ("!", true)] {
             let line = |dst: &str| format!("setp.lt.{join}.u32 {dst}, %a, %b, {sign}%c;");
@@ -92,9 +91,7 @@ fn comparisons_join_predicates_and_give_both_results() {
             check(&line("_|%out"), PRED, &operands, &rows, |r| apply(r[0] >= r[1], (r[2] != 0) != flip).into());
         }
         let line = format!("set.lt.{join}.f32.u32 %out, %a, %b, %c;");
-        check(&line, F32, &[B32, B32, PRED], &rows, |r| {
-            if apply(r[0] < r[1], r[2] != 0) { 0x3f80_0000 } else { 0 }
-        });
+        check(&line, F32, &[B32, B32, PRED], &rows, |r| if apply(r[0] < r[1], r[2] != 0) { 0x3f80_0000 } else { 0 });
     }
     check("setp.lt.u32 %out|%p, %a, %b;", PRED, &[B32, B32], &rows, |r| (r[0] < r[1]).into());
 }

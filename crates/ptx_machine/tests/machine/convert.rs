@@ -4,8 +4,27 @@ use crate::floats::{F32_EDGES, f16_is_finite, f16_units};
 use crate::harness::{B8, B16, B32, B64, F32, F64, Ty, check, product};
 
 const INTS: &[u64] = &[
-    0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0xff_ffff, 0x100_0001, 0x7fff_ffff, 0x8000_0000,
-    0xffff_ffff, 0x1_0000_0001, 0x20_0000_0000_0001, 0x7fff_ffff_ffff_ffff, 1 << 63, u64::MAX,
+    0,
+    1,
+    2,
+    0x7f,
+    0x80,
+    0xff,
+    0x100,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x1_0000,
+    0xff_ffff,
+    0x100_0001,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x1_0000_0001,
+    0x20_0000_0000_0001,
+    0x7fff_ffff_ffff_ffff,
+    1 << 63,
+    u64::MAX,
 ];
 
 struct Int {
@@ -56,9 +75,7 @@ fn integers_are_cut_extended_and_saturated() {
         let rows: Vec<_> = INTS.iter().map(|&v| vec![cut(8 * from.ty.bytes, v)]).collect();
         for to in &TYPES {
             let line = format!("cvt.{}.{} %out, %a;", to.word, from.word);
-            check(&line, to.ty, &[from.ty], &rows, |r| {
-                to.stored(to.value(cut(to.bits, from.value(r[0]) as u64)))
-            });
+            check(&line, to.ty, &[from.ty], &rows, |r| to.stored(to.value(cut(to.bits, from.value(r[0]) as u64))));
             if to.holds(from) {
                 continue;
             }
@@ -99,7 +116,13 @@ fn integers_become_floats_in_every_direction() {
             let nearest = value as f32;
             let exact = nearest as i128;
             let moved = match round {
-                "rz" if exact.abs() > value.abs() => if value > 0 { nearest.next_down() } else { nearest.next_up() },
+                "rz" if exact.abs() > value.abs() => {
+                    if value > 0 {
+                        nearest.next_down()
+                    } else {
+                        nearest.next_up()
+                    }
+                }
                 "rm" if exact > value => nearest.next_down(),
                 "rp" if exact < value => nearest.next_up(),
                 _ => nearest,
@@ -110,8 +133,31 @@ fn integers_become_floats_in_every_direction() {
 }
 
 const FRACTIONS: &[f32] = &[
-    0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 3.5, 126.5, 127.5, 128.0, 254.5, 255.5, 256.0, 32767.5, 32768.0, 65535.5, 65536.0,
-    8_388_607.5, 2_147_483_520.0, 2_147_483_648.0, 4_294_967_040.0, 4_294_967_296.0, 9.223_372e18, 1.844_674_4e19, 1e30,
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+    1.5,
+    2.5,
+    3.5,
+    126.5,
+    127.5,
+    128.0,
+    254.5,
+    255.5,
+    256.0,
+    32767.5,
+    32768.0,
+    65535.5,
+    65536.0,
+    8_388_607.5,
+    2_147_483_520.0,
+    2_147_483_648.0,
+    4_294_967_040.0,
+    4_294_967_296.0,
+    9.223_372e18,
+    1.844_674_4e19,
+    1e30,
 ];
 
 fn whole(x: f64, round: &str) -> f64 {
@@ -181,7 +227,8 @@ fn narrow(x: f32, round: &str) -> u64 {
     let sign = if x.is_sign_negative() { 0x8000 } else { 0 };
     let magnitude = f64::from(x.abs());
     let value = |b: u64| if b == 0x7c00 { 65536.0 } else { half_as_f64(b) };
-    let below = if magnitude >= 65536.0 { 0x7c00 } else { (0..0x7c00u64).rev().find(|&b| value(b) <= magnitude).unwrap() };
+    let below =
+        if magnitude >= 65536.0 { 0x7c00 } else { (0..0x7c00u64).rev().find(|&b| value(b) <= magnitude).unwrap() };
     if magnitude.is_infinite() {
         return sign | 0x7c00;
     }
@@ -189,14 +236,22 @@ fn narrow(x: f32, round: &str) -> u64 {
         "rz" => false,
         "rm" => sign != 0,
         "rp" => sign == 0,
-        _ => below == 0x7c00 || {
-            let (down, up) = (magnitude - value(below), value(below + 1) - magnitude);
-            up < down || (up == down && below & 1 == 1)
-        },
+        _ => {
+            below == 0x7c00 || {
+                let (down, up) = (magnitude - value(below), value(below + 1) - magnitude);
+                up < down || (up == down && below & 1 == 1)
+            }
+        }
     };
     let exact = below != 0x7c00 && value(below) == magnitude;
     let bits = match (below, exact) {
-        (0x7c00, _) => if away { 0x7c00 } else { 0x7bff },
+        (0x7c00, _) => {
+            if away {
+                0x7c00
+            } else {
+                0x7bff
+            }
+        }
         (_, true) => below,
         _ => below + u64::from(away),
     };
@@ -231,10 +286,11 @@ fn f32_and_f64() {
         let x = f64::from(f32::from_bits(r[0] as u32));
         if x.is_nan() { 0xfff8_0000_0000_0000 } else { x.to_bits() }
     });
-    let wide: Vec<_> = [0.1, -0.1, 1e-50, 1e-42, 3e38, 3.5e38, -1e300, 1.0 + 2f64.powi(-24), 1.0 + 3.0 * 2f64.powi(-24)]
-        .iter()
-        .map(|x| vec![f64::to_bits(*x)])
-        .collect();
+    let wide: Vec<_> =
+        [0.1, -0.1, 1e-50, 1e-42, 3e38, 3.5e38, -1e300, 1.0 + 2f64.powi(-24), 1.0 + 3.0 * 2f64.powi(-24)]
+            .iter()
+            .map(|x| vec![f64::to_bits(*x)])
+            .collect();
     check("cvt.rn.f32.f64 %out, %a;", F32, &[F64], &wide, |r| (f64::from_bits(r[0]) as f32).to_bits().into());
     check("cvt.rz.f32.f64 %out, %a;", F32, &[F64], &wide, |r| {
         let x = f64::from_bits(r[0]);
@@ -249,7 +305,13 @@ fn f32_and_f64() {
     });
     check("cvt.ftz.f32.f32 %out, %a;", F32, &[F32], &rows, |r| {
         let x = f32::from_bits(r[0] as u32);
-        if x.is_nan() { 0x7fff_ffff } else if x.is_subnormal() { r[0] & 0x8000_0000 } else { r[0] }
+        if x.is_nan() {
+            0x7fff_ffff
+        } else if x.is_subnormal() {
+            r[0] & 0x8000_0000
+        } else {
+            r[0]
+        }
     });
 }
 

@@ -23,7 +23,13 @@ fn expect(fault: &Fault, kind: FaultKind, instruction: &str, lane: Option<u32>, 
 #[test]
 fn out_of_bounds_names_the_allocation_and_the_offset() {
     let f = fault("ld.global.u32 %r1, [%at];", 20);
-    expect(&f, FaultKind::OutOfBounds, "ld.global.u32 %r1, [%at]", Some(16), "0 bytes past the end of `data`, 64 bytes");
+    expect(
+        &f,
+        FaultKind::OutOfBounds,
+        "ld.global.u32 %r1, [%at]",
+        Some(16),
+        "0 bytes past the end of `data`, 64 bytes",
+    );
     let shown = f.to_string();
     assert!(shown.starts_with("test.ptx:"), "{shown}");
     assert!(shown.contains("out-of-bounds in k, block (0, 0, 0), warp 0, lane 16, address 0x1"), "{shown}");
@@ -34,7 +40,8 @@ fn out_of_bounds_names_the_allocation_and_the_offset() {
     let f = fault("mad.wide.u32 %rd1, %t, 8, %base;\nld.global.v2.u32 {%r1, %r2}, [%rd1];", 9);
     assert_eq!((f.kind, f.lane), (FaultKind::OutOfBounds, Some(8)));
     // An index that overflows 32 bits lands in no neighbour.
-    let mut kernel = Kernel::new(&body("mul.wide.u32 %rd1, %t, -4;\nadd.u64 %rd1, %base, %rd1;\nld.global.u32 %r1, [%rd1];"), 1, 2);
+    let mut kernel =
+        Kernel::new(&body("mul.wide.u32 %rd1, %t, -4;\nadd.u64 %rd1, %base, %rd1;\nld.global.u32 %r1, [%rd1];"), 1, 2);
     let data = kernel.words("data", &[1; 16]);
     kernel.words("neighbour", &[1; 1 << 16]);
     assert_eq!(kernel.fault(&[data]).kind, FaultKind::OutOfBounds);
@@ -43,7 +50,13 @@ fn out_of_bounds_names_the_allocation_and_the_offset() {
 #[test]
 fn misaligned() {
     let f = fault("ld.global.u32 %r1, [%base+2];", 1);
-    expect(&f, FaultKind::Misaligned, "ld.global.u32 %r1, [%base+2]", Some(0), "no multiple of the 4 bytes accessed (`data`+2");
+    expect(
+        &f,
+        FaultKind::Misaligned,
+        "ld.global.u32 %r1, [%base+2]",
+        Some(0),
+        "no multiple of the 4 bytes accessed (`data`+2",
+    );
     let f = fault("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%at];", 3);
     expect(&f, FaultKind::Misaligned, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%at]", Some(1), "16 bytes");
 }
@@ -55,8 +68,10 @@ fn read_only() {
     let data = kernel.memory.alloc("weights", &[0; 32], options).unwrap();
     let f = kernel.fault(&[data]);
     expect(&f, FaultKind::ReadOnly, "st.global.u32 [%at], %t", Some(0), "`weights`, which is read-only");
-    let text = format!("{HEADER}.const .u32 c[2];.entry k() {{.reg .u64 %a;\n\n.reg .u32 %r;\nmov.u32 %r, 1;\n\
-                        cvta.const.u64 %a, c;\nst.u32 [%a+4], %r; ret;}}");
+    let text = format!(
+        "{HEADER}.const .u32 c[2];.entry k() {{.reg .u64 %a;\n\n.reg .u32 %r;\nmov.u32 %r, 1;\n\
+                        cvta.const.u64 %a, c;\nst.u32 [%a+4], %r; ret;}}"
+    );
     let f = Kernel::new(&text, 1, 1).fault(&[]);
     expect(&f, FaultKind::ReadOnly, "st.u32 [%a+4], %r", Some(0), "`c`");
 }
@@ -87,7 +102,13 @@ fn shared_variables_do_not_run_into_each_other() {
          mov.u32 %r3, second;",
     );
     let f = Kernel::new(&text, 1, 32).fault(&[0]);
-    expect(&f, FaultKind::OutOfBounds, "st.shared.u32 [%r2], %t", Some(16), "0 bytes past the end of `first`, 64 bytes");
+    expect(
+        &f,
+        FaultKind::OutOfBounds,
+        "st.shared.u32 [%r2], %t",
+        Some(16),
+        "0 bytes past the end of `first`, 64 bytes",
+    );
 }
 
 #[test]
@@ -138,9 +159,13 @@ fn unwritten_memory_is_found_through_registers_shuffles_and_shared_memory() {
     };
     let f = run("ld.global.u32 %r1, [%at];\nst.global.u32 [%at], %r1;");
     assert_eq!((f.kind, f.lane), (FaultKind::UninitialisedStore, Some(16)));
-    let f = run("ld.global.u32 %r1, [%at];\nmov.b32 %r1, %r1;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nst.global.u32 [%at], %r2;");
+    let f = run(
+        "ld.global.u32 %r1, [%at];\nmov.b32 %r1, %r1;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nst.global.u32 [%at], %r2;",
+    );
     assert_eq!((f.kind, f.lane), (FaultKind::UninitialisedStore, Some(17)));
-    let f = run("ld.global.u32 %r1, [%at];\nsetp.eq.u32 %p1, %r1, 0;\nvote.sync.any.pred %p2, %p1, -1;\n@%p2 st.global.u32 [%at], %t;");
+    let f = run(
+        "ld.global.u32 %r1, [%at];\nsetp.eq.u32 %p1, %r1, 0;\nvote.sync.any.pred %p2, %p1, -1;\n@%p2 st.global.u32 [%at], %t;",
+    );
     assert_eq!((f.kind, f.lane), (FaultKind::UninitialisedPredicate, Some(0)));
     // The other bytes of the word are fine.
     let text = body("ld.global.u8 %r1, [%at];\nst.global.u32 [%at], %r1;");
@@ -161,7 +186,9 @@ fn shared_and_local_memory_and_registers_are_forgotten_between_blocks() {
         (".local .u32 word; @%p1 st.local.u32 [word], %t;", "ld.local.u32 %r1, [word];"),
         ("@%p1 mov.u32 %r1, 1;", ""),
     ] {
-        let text = body(&format!("mov.u32 %r9, %ctaid.x;\nsetp.eq.u32 %p1, %r9, 0;\n{write}\n{read}\nst.global.u32 [%base], %r1;"));
+        let text = body(&format!(
+            "mov.u32 %r9, %ctaid.x;\nsetp.eq.u32 %p1, %r9, 0;\n{write}\n{read}\nst.global.u32 [%base], %r1;"
+        ));
         let mut kernel = Kernel::new(&text, 2, 1);
         kernel.config.threads = 1;
         let data = kernel.unwritten("data", 1);
@@ -184,11 +211,20 @@ fn a_copy_that_is_not_waited_for_has_not_arrived() {
     let mut kernel = Kernel::new(&text, 1, 1);
     let data = kernel.words("data", &[1; 4]);
     assert_eq!(kernel.fault(&[data]).kind, FaultKind::UninitialisedStore);
-    let f = fault(".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\ncp.async.cg.shared.global [%r1], [%base+8], 16;", 1);
+    let f = fault(
+        ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\ncp.async.cg.shared.global [%r1], [%base+8], 16;",
+        1,
+    );
     assert_eq!(f.kind, FaultKind::Misaligned);
-    let f = fault(".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\ncp.async.cg.shared.global [%r1+16], [%base], 16;", 1);
+    let f = fault(
+        ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\ncp.async.cg.shared.global [%r1+16], [%base], 16;",
+        1,
+    );
     assert_eq!(f.kind, FaultKind::OutOfBounds);
-    let f = fault(".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, 17;\ncp.async.cg.shared.global [%r1], [%base], 16, %r2;", 1);
+    let f = fault(
+        ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, 17;\ncp.async.cg.shared.global [%r1], [%base], 16, %r2;",
+        1,
+    );
     assert_eq!(f.kind, FaultKind::BadOperand);
 }
 
@@ -229,13 +265,25 @@ fn barriers_that_do_not_exist() {
 #[test]
 fn member_masks_with_absent_lanes() {
     let f = fault("setp.lt.u32 %p1, %t, 16;\n@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, -1;", 32);
-    expect(&f, FaultKind::AbsentLane, "@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, -1", Some(0), "0xffff0000, which do not execute");
+    expect(
+        &f,
+        FaultKind::AbsentLane,
+        "@%p1 shfl.sync.bfly.b32 %r1, %t, 1, 31, -1",
+        Some(0),
+        "0xffff0000, which do not execute",
+    );
     let f = fault("setp.ge.u32 %p1, %t, 16;\n@%p1 exit;\nvote.sync.any.pred %p2, %p1, -1;", 32);
     expect(&f, FaultKind::AbsentLane, "vote.sync.any.pred %p2, %p1, -1", Some(0), "0xffff0000, which have exited");
     let f = fault("bar.warp.sync 0x7fffffff;", 32);
     expect(&f, FaultKind::AbsentLane, "bar.warp.sync 0x7fffffff", Some(31), "does not name the executing lane");
     let f = fault("shfl.sync.idx.b32 %r1, %t, 0, 31, -1;", 20);
-    expect(&f, FaultKind::AbsentLane, "shfl.sync.idx.b32 %r1, %t, 0, 31, -1", Some(0), "0xfff00000, which have exited or do not exist");
+    expect(
+        &f,
+        FaultKind::AbsentLane,
+        "shfl.sync.idx.b32 %r1, %t, 0, 31, -1",
+        Some(0),
+        "0xfff00000, which have exited or do not exist",
+    );
     let f = fault("setp.lt.u32 %p1, %t, 16;\n@!%p1 bra END;\nshfl.sync.idx.b32 %r1, %t, 20, 31, 0xffff;\nEND:", 32);
     expect(&f, FaultKind::AbsentLane, "shfl.sync.idx.b32 %r1, %t, 20, 31, 0xffff", Some(0), "reads lane 20");
     let f = fault("setp.lt.u32 %p1, %t, 31;\nselp.b32 %r2, -1, 0x80000000, %p1;\nbar.warp.sync %r2;", 32);

@@ -9,11 +9,44 @@ const NAN: u64 = 0x7fff_ffff;
 
 /// ±0, subnormal, smallest normal, halfway and rounding cases, huge, infinite, NaN (quiet, signalling).
 pub const F32_EDGES: &[u64] = &[
-    0x0000_0000, 0x8000_0000, 0x0000_0001, 0x8000_0001, 0x0000_0003, 0x007f_ffff, 0x807f_ffff, 0x0080_0000,
-    0x8080_0000, 0x0080_0001, 0x1a00_0000, 0x3380_0000, 0x3380_0001, 0x3400_0000, 0x3dcc_cccd, 0xbdcc_cccd,
-    0x3eaa_aaab, 0x3f00_0000, 0x3f7f_ffff, 0x3f80_0000, 0xbf80_0000, 0x3f80_0001, 0xbf80_0001, 0x3fff_ffff,
-    0x4040_0000, 0x4b7f_ffff, 0x4b80_0000, 0x4b80_0001, 0x5f00_0000, 0x64c0_ffee, 0x7f00_0000, 0x7f7f_ffff,
-    0xff7f_ffff, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x7f80_0001, 0xffc1_2345,
+    0x0000_0000,
+    0x8000_0000,
+    0x0000_0001,
+    0x8000_0001,
+    0x0000_0003,
+    0x007f_ffff,
+    0x807f_ffff,
+    0x0080_0000,
+    0x8080_0000,
+    0x0080_0001,
+    0x1a00_0000,
+    0x3380_0000,
+    0x3380_0001,
+    0x3400_0000,
+    0x3dcc_cccd,
+    0xbdcc_cccd,
+    0x3eaa_aaab,
+    0x3f00_0000,
+    0x3f7f_ffff,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x3f80_0001,
+    0xbf80_0001,
+    0x3fff_ffff,
+    0x4040_0000,
+    0x4b7f_ffff,
+    0x4b80_0000,
+    0x4b80_0001,
+    0x5f00_0000,
+    0x64c0_ffee,
+    0x7f00_0000,
+    0x7f7f_ffff,
+    0xff7f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x7f80_0001,
+    0xffc1_2345,
 ];
 
 const ROUNDS: [&str; 4] = ["rn", "rz", "rm", "rp"];
@@ -144,7 +177,13 @@ fn min_and_max_ignore_nan_unless_told_and_order_zeros() {
             (true, _) | (_, true) if keep_nan => NAN,
             (true, _) => r[1],
             (_, true) => r[0],
-            _ => if (key(a) >= key(b)) == larger { r[0] } else { r[1] },
+            _ => {
+                if (key(a) >= key(b)) == larger {
+                    r[0]
+                } else {
+                    r[1]
+                }
+            }
         }
     };
     check("max.f32 %out, %a, %b;", F32, &[F32; 2], &pairs, |r| pick(r, true, false));
@@ -208,10 +247,27 @@ fn packed_f32_is_two_operations() {
 }
 
 const F64_EDGES: &[u64] = &[
-    0, 1 << 63, 1, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x3ca0_0000_0000_0000, 0x3ca0_0000_0000_0001,
-    0x3fb9_9999_9999_999a, 0xbfb9_9999_9999_999a, 0x3fd5_5555_5555_5555, 0x3fef_ffff_ffff_ffff, 0x3ff0_0000_0000_0000,
-    0xbff0_0000_0000_0000, 0x3ff0_0000_0000_0001, 0x4008_0000_0000_0000, 0x4340_0000_0000_0001, 0x5fe0_0000_0000_0000,
-    0x7fef_ffff_ffff_ffff, 0xffef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000,
+    0,
+    1 << 63,
+    1,
+    0x000f_ffff_ffff_ffff,
+    0x0010_0000_0000_0000,
+    0x3ca0_0000_0000_0000,
+    0x3ca0_0000_0000_0001,
+    0x3fb9_9999_9999_999a,
+    0xbfb9_9999_9999_999a,
+    0x3fd5_5555_5555_5555,
+    0x3fef_ffff_ffff_ffff,
+    0x3ff0_0000_0000_0000,
+    0xbff0_0000_0000_0000,
+    0x3ff0_0000_0000_0001,
+    0x4008_0000_0000_0000,
+    0x4340_0000_0000_0001,
+    0x5fe0_0000_0000_0000,
+    0x7fef_ffff_ffff_ffff,
+    0xffef_ffff_ffff_ffff,
+    0x7ff0_0000_0000_0000,
+    0xfff0_0000_0000_0000,
 ];
 
 /// NaN operands are left out above, so that every NaN is that of an invalid operation.
@@ -239,13 +295,18 @@ fn f64_to_the_nearest() {
 #[test]
 fn f64_towards_zero_down_and_up() {
     // Normal numbers whose results are normal: there the residual of the nearest result is exact.
-    let values: Vec<u64> = F64_EDGES.iter().copied().filter(|&b| (1e-9..1e16).contains(&f64::from_bits(b).abs())).collect();
+    let values: Vec<u64> =
+        F64_EDGES.iter().copied().filter(|&b| (1e-9..1e16).contains(&f64::from_bits(b).abs())).collect();
     let pairs = product(&[&values, &values]);
     let d = f64::from_bits;
     let directed = |nearest: f64, error: f64, round: &str| match round {
         // `error` is the exact result less the nearest.
         "rz" if error != 0.0 && (error < 0.0) == (nearest > 0.0) => {
-            if nearest > 0.0 { nearest.next_down() } else { nearest.next_up() }
+            if nearest > 0.0 {
+                nearest.next_down()
+            } else {
+                nearest.next_up()
+            }
         }
         "rm" if error < 0.0 => nearest.next_down(),
         "rp" if error > 0.0 => nearest.next_up(),
@@ -317,7 +378,13 @@ fn f16_fma(a: u64, b: u64, c: u64) -> u64 {
     };
     if [a, b, c].iter().any(|&x| !f16_is_finite(x)) {
         let special = wide(a) * wide(b) + wide(c);
-        return if special.is_nan() { 0x7fff } else if special > 0.0 { 0x7c00 } else { 0xfc00 };
+        return if special.is_nan() {
+            0x7fff
+        } else if special > 0.0 {
+            0x7c00
+        } else {
+            0xfc00
+        };
     }
     let exact = f16_units(a) * f16_units(b) + (f16_units(c) << 24);
     if exact == 0 {
@@ -343,9 +410,8 @@ fn f16_and_its_pairs() {
     check("fma.rn.f16 %out, %a, %b, %c;", B16, &[B16; 3], &triples, |r| f16_fma(r[0], r[1], r[2]));
     let packed: Vec<u64> = F16_EDGES.iter().zip(F16_EDGES.iter().rev()).map(|(&l, &h)| h << 16 | l).collect();
     let pairs = product(&[&packed, &packed]);
-    let both = |r: &[u64], g: &dyn Fn(u64, u64) -> u64| {
-        g(r[0] >> 16, r[1] >> 16) << 16 | g(r[0] & 0xffff, r[1] & 0xffff)
-    };
+    let both =
+        |r: &[u64], g: &dyn Fn(u64, u64) -> u64| g(r[0] >> 16, r[1] >> 16) << 16 | g(r[0] & 0xffff, r[1] & 0xffff);
     check("add.rn.f16x2 %out, %a, %b;", B32, &[B32; 2], &pairs, |r| both(r, &|a, b| f16_fma(a, ONE, b)));
     check("mul.rn.f16x2 %out, %a, %b;", B32, &[B32; 2], &pairs, |r| both(r, &f16_mul));
     check("fma.rn.f16x2 %out, %a, %b, %b;", B32, &[B32; 2], &pairs, |r| both(r, &|a, b| f16_fma(a, b, b)));

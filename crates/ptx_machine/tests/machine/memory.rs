@@ -35,10 +35,14 @@ fn vectors_and_widths() {
 
 #[test]
 fn caching_and_ordering_words_do_not_change_values() {
-    let loads = ["ld.global.ca", "ld.global.nc.L1::no_allocate.L2::128B", "ld.volatile.global", "ld.relaxed.gpu.global", "ld"];
+    let loads =
+        ["ld.global.ca", "ld.global.nc.L1::no_allocate.L2::128B", "ld.volatile.global", "ld.relaxed.gpu.global", "ld"];
     for load in loads {
-        for store in ["st.global.cs", "st.global.L1::no_allocate", "st.volatile.global", "st.release.sys.global", "st"] {
-            let text = body(&format!("{load}.u32 %r1, [%at];\nadd.u32 %r1, %r1, 1;\n{store}.u32 [%at], %r1;\nfence.acq_rel.gpu;"));
+        for store in ["st.global.cs", "st.global.L1::no_allocate", "st.volatile.global", "st.release.sys.global", "st"]
+        {
+            let text = body(&format!(
+                "{load}.u32 %r1, [%at];\nadd.u32 %r1, %r1, 1;\n{store}.u32 [%at], %r1;\nfence.acq_rel.gpu;"
+            ));
             let mut kernel = Kernel::new(&text, 1, 32);
             let data = kernel.words("data", &(0..32).collect::<Vec<_>>());
             kernel.run(&[data]);
