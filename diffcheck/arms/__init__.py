@@ -9,7 +9,7 @@ from diffcheck.arms.builder import BuilderArm
 from diffcheck.arms.naive import NaiveArm, NaiveF16Arm
 from diffcheck.arms.oxide import OxideArm
 from diffcheck.arms.twin import TwinArm
-from diffcheck.errors import MissingRequirementError, choose
+from diffcheck.errors import BadInputError, MissingRequirementError, choose
 
 _ARMS: tuple[HostArm | DeviceArm, ...] = (TwinArm(), BuilderArm(), OxideArm(), NaiveArm(), NaiveF16Arm())
 
@@ -30,6 +30,7 @@ __all__ = [
     "TwinArm",
     "device_arms",
     "get_arm",
+    "left_out",
     "reference_arm",
     "select_arms",
 ]
@@ -55,14 +56,26 @@ def device_arms() -> tuple[DeviceArm, ...]:
 def select_arms(names: Sequence[str]) -> tuple[DeviceArm, ...]:
     """Return the named device arms, or every available one when none is named; the reference is always compared.
 
-    Raises `BadInputError` for an unknown name and `MissingRequirementError` for a named arm that cannot run here.
+    Raises `BadInputError` for an unknown name and for names of which none is made of kernels, and
+    `MissingRequirementError` for a named arm that cannot run here and where none can.
     """
     if not names:
-        return tuple(arm for arm in device_arms() if arm.available())
+        able = tuple(arm for arm in device_arms() if arm.available())
+        if not able:
+            raise MissingRequirementError(f"no arm can run here ({'; '.join(left_out())})", "build or install one")
+        return able
     chosen = [get_arm(name) for name in dict.fromkeys(names)]
     for arm in chosen:
         _require(arm)
-    return tuple(arm for arm in chosen if isinstance(arm, DeviceArm))
+    kernels = tuple(arm for arm in chosen if isinstance(arm, DeviceArm))
+    if not kernels:
+        raise BadInputError("arm", ", ".join(names), "at least one arm that is made of kernels")
+    return kernels
+
+
+def left_out() -> list[str]:
+    """Return a note for each arm that `select_arms` leaves out where none is named."""
+    return [f"{arm.name}: {arm.available().reason}" for arm in device_arms() if not arm.available()]
 
 
 def _require(arm: Arm) -> None:

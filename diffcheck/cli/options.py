@@ -41,7 +41,7 @@ def choose_cases(suite: str | None, patterns: Sequence[str] | None, default: str
     Raises `BadInputError` for an unknown suite and for a name or pattern that no case has.
     """
     if not patterns:
-        return select(suite or default)
+        return select(default if suite is None else suite)
     names = [case.name for case in all_cases()]
     chosen: list[str] = []
     for pattern in patterns:
@@ -68,9 +68,11 @@ def choose_profile(profile: str) -> str:
 
 def check_files(*files: Path | None) -> None:
     """Refuse files that could not be written before any work is done. Raises `BadInputError`."""
-    for file in files:
-        if file is not None:
-            check_writable(file)
+    wanted = [file for file in files if file is not None]
+    for file in wanted:
+        check_writable(file)
+    if len({file.resolve() for file in wanted}) < len(wanted):
+        raise BadInputError("file", str(wanted[-1]), "another file for each option")
 
 
 def write_file(file: Path | None, model: BaseModel) -> None:

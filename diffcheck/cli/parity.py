@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from diffcheck import terminal
-from diffcheck.arms import reference_arm, select_arms
+from diffcheck.arms import left_out, reference_arm, select_arms
 from diffcheck.cli.assemble import run_assemble
 from diffcheck.cli.options import (
     Arms,
@@ -64,7 +64,7 @@ def parity_command(
     cases = choose_cases(suite, case)
     executors, notes = select_executors(executor)
     request = Request(cases, select_arms(arm or []), reference_arm(), _setups(executors, target, profile))
-    for note in notes:
+    for note in notes if arm else [*notes, *left_out()]:
         terminal.console().print(f"left out: {note}", markup=False)
     report = _run(request)
     tested = run_with_progress() if selftest else SelfTestNotRun(reason="not asked for (--selftest)")
@@ -82,8 +82,8 @@ def _setups(executors: Sequence[Executor], target: str | None, profile: str | No
     return [
         Setup(
             executor=executor,
-            target=choose_target(target or executor.default_target()),
-            profile=choose_profile(profile or executor.default_profile()),
+            target=choose_target(executor.default_target() if target is None else target),
+            profile=choose_profile(executor.default_profile() if profile is None else profile),
         )
         for executor in executors
     ]

@@ -57,8 +57,8 @@ def timing_command(
     cases = choose_cases(suite, case, default="rungs")
     require_dense(cases)
     settings = Settings(
-        target=choose_target(target or executor.default_target()),
-        profile=choose_profile(profile or executor.default_profile()),
+        target=choose_target(executor.default_target() if target is None else target),
+        profile=choose_profile(executor.default_profile() if profile is None else profile),
         rounds=rounds,
         pause_s=pause,
     )

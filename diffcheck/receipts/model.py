@@ -124,5 +124,5 @@ def read_receipt(path: Path) -> Receipt:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "status"
         raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error

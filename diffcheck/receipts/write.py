@@ -19,12 +19,43 @@ def write_json(path: Path, model: BaseModel) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically: a temporary file beside it, then a rename. Folders are made as needed.
 
-    An interruption leaves the old file or none, and no temporary file. Raises `BadInputError` when the file cannot be
-    written.
+    An interruption leaves the old file or none, and no temporary file. A symbolic link stays, and what it points to is
+    replaced. Raises `BadInputError` when the file cannot be written.
     """
     check_writable(path)
+    try:
+        _replace(path.resolve(), text)
+    except OSError as error:
+        raise BadInputError("file", str(path), f"a file that can be written ({error.strerror})") from error
+
+
+def check_writable(path: Path) -> None:
+    """Raise `BadInputError` unless a file could be written at `path`: asked before long work, not after it."""
+    try:
+        target = path.resolve()
+        if target.is_dir():
+            raise BadInputError("file", str(path), "the path of a file, not of a folder")
+        # A rename would put a file in the place of a device such as /dev/null.
+        if target.exists() and not target.is_file():
+            raise BadInputError("file", str(path), "a new file or a regular one, not a device, pipe or socket")
+        folder = next(parent for parent in target.parents if parent.exists())
+        if not folder.is_dir():
+            raise BadInputError("file", str(path), f"a path in a folder; {folder} is a file")
+        # The one sure way to know: permissions do not tell of read-only and special file systems, nor bind root.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInputError("file", str(path), f"a path in a folder that can be written ({error.strerror})") from error
+    except (ValueError, RuntimeError) as error:  # a NUL in the name; a loop of links, before Python 3.13
+        if isinstance(error, BadInputError):
+            raise
+        raise BadInputError("file", str(path), f"the path of a file ({error})") from error
+
+
+def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    # The name is cut, so that whatever fits a file system fits it with the suffix too.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -36,17 +67,6 @@ def write_text(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def check_writable(path: Path) -> None:
-    """Raise `BadInputError` unless a file could be written at `path`: asked before long work, not after it."""
-    if path.is_dir():
-        raise BadInputError("file", str(path), "the path of a file, not of a folder")
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    if not folder.is_dir():
-        raise BadInputError("file", str(path), f"a path in a folder; {folder} is a file")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise BadInputError("file", str(path), "a path in a folder that can be written")
 
 
 def _umask() -> int:

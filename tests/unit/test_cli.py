@@ -50,6 +50,13 @@ def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["receipt", "show", "/no/such/file"], ["receipt", "/no/such/file"]),
         (["no-such-command"], ["no-such-command"]),
         (["timing", "--rounds", "1"], ["--rounds"]),
+        (["assemble", "--arm", "twin"], ["arm", "'twin'", "at least one arm that is made of kernels"]),
+        (["parity", "--executor", "machine", "--target", ""], ["target", "''", "sm_80, sm_89"]),
+        (["parity", "--executor", "machine", "--profile", ""], ["profile", "''", "h200"]),
+        (["parity", "--suite", ""], ["suite", "''", "quick, matrix, rungs"]),
+        (["parity", "--json", "/dev/null"], ["file", "'/dev/null'", "a new file or a regular one"]),
+        (["parity", "--json", "/proc/no-such-file"], ["file", "'/proc/no-such-file'", "can be written"]),
+        (["parity", "--json", "same.json", "--receipt", "same.json"], ["file", "'same.json'", "another file"]),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(

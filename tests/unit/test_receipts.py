@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def test_a_failed_check_carries_the_worst_word() -> None:
     assert (made.worst_row.worst.a_bits, made.worst_row.worst.b_bits) == ("0x00000000", "0x3f800000")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "apr-kernel-receipt/v1"}', "\0\1\2"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "apr-kernel-receipt/v1"}', "\0\1\2", "[" * 100_000])
 def test_other_files_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"
     path.write_text(text)
@@ -159,6 +160,32 @@ def test_folders_are_made_and_files_are_no_folders(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b.json").read_text() == "x"
     with pytest.raises(BadInputError, match="is a file"):
         write_text(tmp_path / "a" / "b.json" / "c.json", "x")
+
+
+def test_devices_and_links_are_not_replaced(tmp_path: Path) -> None:
+    fifo, link, file = tmp_path / "fifo", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(fifo)
+    with pytest.raises(BadInputError, match="not a device, pipe or socket"):
+        write_text(fifo, "x")
+    assert fifo.is_fifo()
+    link.symlink_to(file)
+    write_text(link, "x")
+    assert link.is_symlink()
+    assert file.read_text() == "x"
+    link.unlink()
+    link.symlink_to(link)
+    with pytest.raises(BadInputError, match="file: "):
+        write_text(link, "x")
+
+
+def test_the_longest_name_fits(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 250 + ".json")
+    write_text(path, "x")
+    assert path.read_text() == "x"
+    with pytest.raises(BadInputError, match="File name too long"):
+        write_text(tmp_path / ("n" * 256), "x")
+    with pytest.raises(BadInputError, match="null"):
+        write_text(tmp_path / "a\0b", "x")
 
 
 def test_tree_is_known_or_null() -> None:
