@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -63,16 +64,26 @@ def assemble(ptx: str, entry: str, target: str) -> Resources:
 
     Raises `AssembleError` with ptxas' first complaint when it refuses the text.
     """
+    return assemble_all_entries(ptx, (entry,), target)[entry]
+
+
+def assemble_all_entries(ptx: str, entries: Sequence[str], target: str) -> dict[str, Resources]:
+    """Assemble PTX text once and return the resources of several of its kernels; errors as `assemble`."""
     with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
-        source = Path(folder) / "kernel.ptx"
-        source.write_text(ptx, encoding="utf-8")
-        output = str(Path(folder) / "kernel.cubin")
-        done = _run([str(find_ptxas()), "-v", f"-arch={target}", str(source), "-o", output])
+        report = assemble_into(ptx, target, Path(folder) / "kernel.cubin", what=", ".join(entries[:1]))
+    return {entry: parse_report(report, entry) for entry in entries}
+
+
+def assemble_into(ptx: str, target: str, cubin: Path, what: str) -> str:
+    """Assemble PTX text into a file and return ptxas' report; `what` names the text in an `AssembleError`."""
+    source = cubin.with_suffix(".ptx")
+    source.write_text(ptx, encoding="utf-8")
+    done = _run([str(find_ptxas()), "-v", f"-arch={target}", str(source), "-o", str(cubin)])
     report = done.stdout + done.stderr
     if done.returncode != 0:
         lines = [line.strip() for line in report.splitlines() if "error" in line or "fatal" in line]
-        raise AssembleError(f"{entry}, {target}: ptxas says: {lines[0] if lines else f'exit {done.returncode}'}")
-    return parse_report(report, entry)
+        raise AssembleError(f"{what}, {target}: ptxas says: {lines[0] if lines else f'exit {done.returncode}'}")
+    return report
 
 
 def parse_report(report: str, entry: str) -> Resources:

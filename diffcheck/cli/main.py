@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from diffcheck.cli import assemble, listing, parity, ptx, receipt, selftest, timing
+from diffcheck.cli import assemble, listing, oxide, parity, ptx, receipt, selftest, timing
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
@@ -45,6 +45,7 @@ parity.register(app)
 selftest.register(app)
 assemble.register(app)
 ptx.register(app)
+oxide.register(app)
 timing.register(app)
 receipt.register(app)
 

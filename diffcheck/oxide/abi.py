@@ -18,7 +18,7 @@ class KernelAbi:
     """One kernel as the harness asks for it.
 
     `params` are the types of its parameters in order, `threads` those of a block, `dynamic_shared` the bytes of shared
-    memory that a launch adds, `row_loads` the 16-byte loads that a warp step takes of K and V, a lane (0: no such step).
+    memory that a launch adds, `row_loads` the 16-byte loads of K and V that a lane makes a warp step (0: no such step).
     """
 
     entry: str
