@@ -1,4 +1,4 @@
-//! Times the machine on a split-K decode step, f16, 16 query heads, 4 KV heads, head_dim 256, all checks on, and holds
+//! Times the machine on a split-K decode step, f16, 16 query heads, 4 KV heads, `head_dim` 256, all checks on, and holds
 //! the result against f64.
 //!
 //!     diffcheck ptx --arm builder --target sm_90 > splitk.ptx

@@ -37,7 +37,6 @@ pub(crate) struct Variable {
     pub dynamic: bool,
     /// Initial bytes; empty where the text gives none.
     pub initial: Vec<u8>,
-    pub line: u32,
 }
 
 /// A kernel parameter.
@@ -53,7 +52,6 @@ pub(crate) struct Param {
 /// A register that the body uses.
 #[derive(Debug, Clone)]
 pub(crate) struct Register {
-    pub name: String,
     pub ty: Scalar,
 }
 

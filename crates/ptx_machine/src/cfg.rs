@@ -16,12 +16,11 @@ pub(crate) fn set_meeting_points(insts: &mut [Inst]) -> Result<(), String> {
     }
     let graph = Graph::new(insts, &starts);
     let meet = graph.immediate_post_dominators();
-    for (block, &at) in starts.iter().enumerate() {
+    for (block, meet) in meet.iter().enumerate().take(starts.len()) {
         let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
         let last = &mut insts[end - 1];
-        debug_assert!(at as usize <= end - 1);
         if last.op == Op::Branch {
-            let meeting = meet[block].and_then(|b| starts.get(b).copied()).unwrap_or(NO_MEETING);
+            let meeting = meet.and_then(|b| starts.get(b).copied()).unwrap_or(NO_MEETING);
             last.imm = i64::from(last.target()) | (i64::from(meeting) << 32);
         }
     }

@@ -182,7 +182,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    pub(crate) fn input(field: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> Self {
+    pub(crate) fn input(field: impl Into<String>, value: impl std::fmt::Display, allowed: impl Into<String>) -> Self {
         Self::Input { field: field.into(), value: value.to_string(), allowed: allowed.into() }
     }
 }

@@ -272,6 +272,7 @@ pub(crate) enum SetResult {
 
 /// A conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a modifier of its own, and all combinations exist.
 pub(crate) struct Cvt {
     pub to: Scalar,
     pub from: Scalar,

@@ -179,8 +179,11 @@ impl Format {
         let invalid = || self.nan_of(&[a, b, c]);
         let (x, y, z) = (self.unpack(a), self.unpack(b), self.unpack(c));
         match (x, y, z) {
-            (Nan, ..) | (_, Nan, _) | (_, _, Nan) => invalid(),
-            (Infinite { .. }, Finite { sig: 0, .. }, _) | (Finite { sig: 0, .. }, Infinite { .. }, _) => invalid(),
+            (Nan, ..)
+            | (_, Nan, _)
+            | (_, _, Nan)
+            | (Infinite { .. }, Finite { sig: 0, .. }, _)
+            | (Finite { sig: 0, .. }, Infinite { .. }, _) => invalid(),
             (Infinite { sign: s }, Infinite { sign: t } | Finite { sign: t, .. }, z)
             | (Finite { sign: s, .. }, Infinite { sign: t }, z) => match z {
                 Infinite { sign } if sign != (s != t) => invalid(),
@@ -224,13 +227,13 @@ impl Format {
         match (self.unpack(a), self.unpack(b)) {
             (Nan, _) | (_, Nan) => self.nan_of(&[a, b]),
             (Infinite { .. }, Infinite { .. }) | (Finite { sig: 0, .. }, Finite { sig: 0, .. }) => self.nan_of(&[]),
-            (Infinite { sign: s }, Finite { sign: t, .. }) => self.infinity(s != t),
-            (Finite { sign: s, .. }, Finite { sign: t, sig: 0, .. }) => self.infinity(s != t),
+            (Infinite { sign: s }, Finite { sign: t, .. })
+            | (Finite { sign: s, .. }, Finite { sign: t, sig: 0, .. }) => self.infinity(s != t),
             (Finite { sign: s, .. }, Infinite { sign: t })
             | (Finite { sign: s, sig: 0, .. }, Finite { sign: t, .. }) => self.zero(s != t),
             (Finite { sign: s, exp: e, sig: m }, Finite { sign: t, exp: f, sig: n }) => {
                 let (shift, m) = normal(m);
-                let quotient = m / n | u128::from(m % n != 0);
+                let quotient = (m / n) | u128::from(m % n != 0);
                 self.round(s != t, e - shift - f, quotient, round)
             }
         }
@@ -282,12 +285,12 @@ impl Format {
     pub fn round_integral(self, a: u64, round: Round) -> u64 {
         match self.unpack(a) {
             Parts::Nan => self.nan_of(&[a]),
-            Parts::Infinite { .. } => a,
             Parts::Finite { sign, exp, sig } if exp < 0 => {
                 let whole = shift_rounded(sig, -exp, sign, round);
                 self.round(sign, 0, whole, round)
             }
-            Parts::Finite { .. } => a,
+            // Every larger number is whole.
+            Parts::Finite { .. } | Parts::Infinite { .. } => a,
         }
     }
 

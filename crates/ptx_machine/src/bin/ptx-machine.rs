@@ -99,7 +99,7 @@ struct Failure {
 }
 
 impl Failure {
-    fn input(message: impl ToString) -> Self {
+    fn input(message: impl std::fmt::Display) -> Self {
         Self { message: message.to_string(), code: 2 }
     }
 }

@@ -118,7 +118,7 @@ fn locate<'s>(spaces: &'s Spaces<'_>, space: Space, lane: usize, address: u64, b
     let Some(segment) = spaces.locate(space, warp, address, u32::from(bytes)) else {
         return Err(spaces.explain(space, warp, lane as u32, address, u32::from(bytes)));
     };
-    if address % u64::from(bytes) != 0 {
+    if !address.is_multiple_of(u64::from(bytes)) {
         let message = format!("the address is no multiple of the {bytes} bytes copied");
         let lane = Some(lane as u32);
         return Err(Box::new(Trap { kind: FaultKind::Misaligned, lane, address: Some(address), message }));

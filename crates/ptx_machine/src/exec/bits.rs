@@ -141,16 +141,16 @@ fn permute(a: u32, b: u32, c: u32, mode: Prmt) -> u32 {
 #[inline(always)]
 fn pred_logic(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: BitOp) {
     let a = (regs.pred(i.s[0]), regs.known_pred(i.s[0]));
-    let (value, known) = match op {
-        BitOp::Not => (!a.0, a.1),
-        _ => {
-            let b = (regs.pred(i.s[1]), regs.known_pred(i.s[1]));
-            match op {
-                BitOp::And => join(a, b, Join::And),
-                BitOp::Or => join(a, b, Join::Or),
-                _ => join(a, b, Join::Xor),
-            }
-        }
+    let (value, known) = if op == BitOp::Not {
+        (!a.0, a.1)
+    } else {
+        let b = (regs.pred(i.s[1]), regs.known_pred(i.s[1]));
+        let how = match op {
+            BitOp::And => Join::And,
+            BitOp::Or => Join::Or,
+            _ => Join::Xor,
+        };
+        join(a, b, how)
     };
     regs.set_pred(i.d[0], value, mask, known);
 }

@@ -101,7 +101,7 @@ impl<'a> BlockRunner<'a> {
         let warp = &mut self.warps[w];
         let turn = TURN.min(self.limits.steps - self.steps);
         let before = warp.counts.instructions;
-        let stop = warp.run(&self.isa, &self.spaces, turn);
+        let stop = warp.run(self.isa, &self.spaces, turn);
         self.steps += warp.counts.instructions - before;
         let located = |warp: &Warp<'_>, trap| Located { trap, warp: w, at: warp.at };
         match stop.map_err(|trap| located(warp, trap))? {

@@ -97,6 +97,8 @@ fn float_compare<T: Word + PartialOrd>(regs: &Regs<'_>, i: &Inst, cmp: Cmp, flus
 }
 
 #[inline(always)]
+// `x < y || x > y` is not `x != y` where one is NaN.
+#[allow(clippy::double_comparisons)]
 fn compare_floats<T: Copy + PartialOrd>(a: &[T; LANES], b: &[T; LANES], cmp: Cmp) -> u32 {
     // Every comparison with NaN is false: the unordered forms are the opposite of the opposite comparison.
     match cmp {

@@ -80,7 +80,7 @@ fn f64_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Sub => map2(regs, i, mask, |a, b| f64_or_soft(a - b, |f| f.sub(bits(a), bits(b), RN))),
         FloatOp::Mul => map2(regs, i, mask, |a, b| f64_or_soft(a * b, |f| f.mul(bits(a), bits(b), RN))),
         FloatOp::Fma => {
-            map3(regs, i, mask, |a, b, c| f64_or_soft(F::fma64(a, b, c), |f| f.fma(bits(a), bits(b), bits(c), RN)))
+            map3(regs, i, mask, |a, b, c| f64_or_soft(F::fma64(a, b, c), |f| f.fma(bits(a), bits(b), bits(c), RN)));
         }
         FloatOp::Div => map2(regs, i, mask, |a, b| f64_or_soft(a / b, |f| f.div(bits(a), bits(b), RN))),
         FloatOp::Sqrt => map1(regs, i, mask, |a: f64| f64_or_soft(a.sqrt(), |f| f.sqrt(bits(a), RN))),
@@ -106,7 +106,7 @@ fn pair32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Sub => map2(regs, i, mask, |a, b| join(low(a) - low(b), high(a) - high(b))),
         FloatOp::Mul => map2(regs, i, mask, |a, b| join(low(a) * low(b), high(a) * high(b))),
         FloatOp::Fma => {
-            map3(regs, i, mask, |a, b, c| join(F::fma32(low(a), low(b), low(c)), F::fma32(high(a), high(b), high(c))))
+            map3(regs, i, mask, |a, b, c| join(F::fma32(low(a), low(b), low(c)), F::fma32(high(a), high(b), high(c))));
         }
         _ => {
             let mode = FloatMode { round: Round::Nearest, ftz: false, sat: false, relu: false };

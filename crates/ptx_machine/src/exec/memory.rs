@@ -42,7 +42,7 @@ pub(super) fn load(
 ) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for_groups(spaces, warp, a, &addresses, mask, |group| {
-        load_group(regs, i, a, group);
+        load_group(regs, i, a, &group);
         Ok(())
     })
 }
@@ -65,7 +65,7 @@ pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst,
             let address = Some(addresses[lane as usize]);
             return Err(Box::new(Trap { kind: FaultKind::ReadOnly, lane: Some(lane), address, message }));
         }
-        store_group(regs, i, a, group);
+        store_group(regs, i, a, &group);
         Ok(())
     })
 }
@@ -159,12 +159,12 @@ fn written(group: &Group<'_>, at: u64, bytes: u32) -> u32 {
 }
 
 #[inline]
-fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: Group<'_>) {
+fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: &Group<'_>) {
     let bytes = a.ty.bytes();
-    let all = written(&group, 0, bytes * u32::from(a.count));
+    let all = written(group, 0, bytes * u32::from(a.count));
     for part in 0..u32::from(a.count) {
         let at = u64::from(part * bytes);
-        let known = if all & group.mask == group.mask { all } else { written(&group, at, bytes) };
+        let known = if all & group.mask == group.mask { all } else { written(group, at, bytes) };
         let d = i.d[part as usize];
         if a.wide >> part & 1 != 0 {
             let mut out = [0u64; LANES];
@@ -174,7 +174,7 @@ fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: Group<'_>) {
             regs.set64(d, &out, group.mask, known);
         } else {
             let mut out = [0u32; LANES];
-            load32(&group, at, a.ty, a.narrow >> part & 1 != 0, &mut out);
+            load32(group, at, a.ty, a.narrow >> part & 1 != 0, &mut out);
             regs.set32(d, &out, group.mask, known);
         }
     }
@@ -199,7 +199,7 @@ fn load32(group: &Group<'_>, at: u64, ty: Scalar, narrow: bool, out: &mut [u32; 
 }
 
 #[inline]
-fn store_group(regs: &Regs<'_>, i: &Inst, a: Access, group: Group<'_>) {
+fn store_group(regs: &Regs<'_>, i: &Inst, a: Access, group: &Group<'_>) {
     let bytes = a.ty.bytes();
     for part in 0..u32::from(a.count) {
         let at = u64::from(part * bytes);

@@ -166,9 +166,9 @@ fn work(job: &Job<'_>, shared: &Shared) {
     }
     let mut outcome = shared.outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     outcome.0.add(&runner.stats);
-    if let Some((n, located)) = fault {
-        if outcome.1.as_ref().is_none_or(|(lowest, _)| n < *lowest) {
-            outcome.1 = Some((n, located));
-        }
+    if let Some((n, located)) = fault
+        && outcome.1.as_ref().is_none_or(|(lowest, _)| n < *lowest)
+    {
+        outcome.1 = Some((n, located));
     }
 }

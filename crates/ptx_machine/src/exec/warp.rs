@@ -75,7 +75,7 @@ impl<'p> Warp<'p> {
     }
 
     /// Runs until something stops the warp, for at most `turn` instructions.
-    pub fn run(&mut self, isa: &Isa, spaces: &Spaces<'_>, turn: u64) -> Result<Stop, Box<Trap>> {
+    pub fn run(&mut self, isa: Isa, spaces: &Spaces<'_>, turn: u64) -> Result<Stop, Box<Trap>> {
         let end = self.counts.instructions + turn;
         let program = self.regs.program;
         while let Some(&Frame { pc, meeting, mask }) = self.stack.last() {
@@ -142,7 +142,7 @@ impl<'p> Warp<'p> {
     #[inline]
     fn execute(
         &mut self,
-        isa: &Isa,
+        isa: Isa,
         spaces: &Spaces<'_>,
         inst: &Inst,
         active: u32,
@@ -236,10 +236,8 @@ impl<'p> Warp<'p> {
             return Err(Trap::lanes(FaultKind::DivergentBarrier, active, message));
         }
         let id = collective::uniform(&self.regs, inst.s[0], active, "the barrier's id")?;
-        let count = match counted {
-            true => Some(collective::uniform(&self.regs, inst.s[1], active, "the barrier's thread count")?),
-            false => None,
-        };
+        let threads = || collective::uniform(&self.regs, inst.s[1], active, "the barrier's thread count");
+        let count = counted.then(threads).transpose()?;
         Ok(Flow::Stop(Stop::Barrier { kind, id, count }))
     }
 }

@@ -76,7 +76,7 @@ impl Lower<'_, '_> {
                     space.word()
                 ));
             }
-            Operand::Symbol(symbol, 0) => self.symbol(*symbol)?,
+            Operand::Symbol(symbol, 0) => self.symbol(*symbol),
             other => self.src(other, Scalar::U64)?,
         };
         inst.s[1] = self.slots.constant(space.window(), Scalar::U64);

@@ -36,7 +36,7 @@ impl Lower<'_, '_> {
         Ok(inst)
     }
 
-    /// Accesses of 32 bytes came with PTX 8.8 and sm_100, for global memory.
+    /// Accesses of 32 bytes came with PTX 8.8 and `sm_100`, for global memory.
     fn check_width(&self, space: Space, bytes: u32) -> Lowered<()> {
         let ast = self.context.ast;
         let has_wide = ast.version >= (8, 8) && ast.target.sm >= 100 && matches!(space, Space::Global | Space::Generic);

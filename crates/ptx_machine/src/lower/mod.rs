@@ -207,7 +207,7 @@ impl Lower<'_, '_> {
         match base {
             Base::Zero => Ok((self.slots.constant(0, Scalar::U64), *offset, true)),
             Base::Register(id) => Ok((self.register(*id), *offset, self.is_wide(*id))),
-            Base::Symbol(symbol) => Ok((self.symbol(*symbol)?, *offset, true)),
+            Base::Symbol(symbol) => Ok((self.symbol(*symbol), *offset, true)),
         }
     }
 
@@ -216,10 +216,10 @@ impl Lower<'_, '_> {
     }
 
     /// The 64-bit slot that holds a variable's address in its space.
-    fn symbol(&mut self, symbol: Symbol) -> Lowered<Slot> {
+    fn symbol(&mut self, symbol: Symbol) -> Slot {
         match self.layout.address(symbol) {
-            layout::Address::Known(address) => Ok(self.slots.constant(address, Scalar::U64)),
-            layout::Address::Global(index) => Ok(self.slots.global(index)),
+            layout::Address::Known(address) => self.slots.constant(address, Scalar::U64),
+            layout::Address::Global(index) => self.slots.global(index),
         }
     }
 }

@@ -118,7 +118,7 @@ impl<'s> Parser<'s> {
                     return Err(self.error(format!("{name} is declared twice")));
                 }
                 body.scopes.declare(name, Name::Register(body.function.registers.len() as RegisterId));
-                body.function.registers.push(Register { name: name.to_owned(), ty });
+                body.function.registers.push(Register { ty });
             }
             if !self.eat(',')? {
                 return self.expect(';');

@@ -6,7 +6,7 @@ use crate::ast::{Function, Param, Symbol};
 use crate::lexer::Token;
 use crate::types::Scalar;
 
-/// Most bytes of parameters that a kernel may have (PTX 8.1, sm_70).
+/// Most bytes of parameters that a kernel may have (PTX 8.1, `sm_70`).
 pub(crate) const MAX_PARAM_BYTES: u32 = 32_764;
 
 impl<'s> Parser<'s> {
@@ -74,7 +74,9 @@ impl<'s> Parser<'s> {
                 _ => match Scalar::from_word(word).filter(|t| t.bytes() > 0 && ty.is_none()) {
                     Some(found) => ty = Some(found),
                     None => {
-                        return Err(self.error(format!(".{word} is no type of a parameter; allowed: .u64, .f32, .b8 …")));
+                        return Err(
+                            self.error(format!(".{word} is no type of a parameter; allowed: .u64, .f32, .b8 …"))
+                        );
                     }
                 },
             }

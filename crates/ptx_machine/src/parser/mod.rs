@@ -28,7 +28,7 @@ pub(crate) fn check_source<'s>(source: &'s [u8], file: &str) -> Result<&'s str, 
         return Err(refuse(0, message));
     }
     let text = std::str::from_utf8(source).map_err(|e| {
-        let line = 1 + source[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count() as u32;
+        let line = 1 + source[..e.valid_up_to()].split(|&b| b == b'\n').skip(1).count() as u32;
         refuse(line, format!("byte {} is not UTF-8; allowed: PTX text, no binary", e.valid_up_to()))
     })?;
     if text.trim().is_empty() {

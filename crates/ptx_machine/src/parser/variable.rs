@@ -42,7 +42,9 @@ impl<'s> Parser<'s> {
                 _ => match Scalar::from_word(word).filter(|t| t.bytes() > 0) {
                     Some(ty) => break ty,
                     None => {
-                        return Err(self.error(format!(".{word} is no type of a variable; allowed: {}", memory_types())));
+                        return Err(
+                            self.error(format!(".{word} is no type of a variable; allowed: {}", memory_types()))
+                        );
                     }
                 },
             }
@@ -77,7 +79,6 @@ impl<'s> Parser<'s> {
         align: u32,
         external: bool,
     ) -> Parsed<(&'s str, Variable)> {
-        let line = self.line;
         let name = self.name("a name")?;
         let mut count = 1u64;
         let mut open = false;
@@ -113,7 +114,7 @@ impl<'s> Parser<'s> {
             let size = bytes.max(initial.len() as u64);
             return Err(self.error(format!("{name} of {size} bytes is too large; allowed: {most} bytes")));
         }
-        Ok((name, Variable { name: name.to_owned(), space, align, bytes, dynamic, initial, line }))
+        Ok((name, Variable { name: name.to_owned(), space, align, bytes, dynamic, initial }))
     }
 
     /// An initial value: a number, or a list of them in braces.
