@@ -123,7 +123,7 @@ fn mad_adds_to_the_half_it_names() {
         });
         check(&format!("mad.hi.{} %out, %a, %b, %c;", int.word), int.ty, &[int.ty; 3], &rows, |r| {
             let (a, b, c) = product(r);
-            let high = if int.signed { a * b >> int.bits } else { (a as u128 * b as u128 >> int.bits) as i128 };
+            let high = if int.signed { (a * b) >> int.bits } else { ((a as u128 * b as u128) >> int.bits) as i128 };
             int.cut(high + c)
         });
     }

@@ -1,25 +1,32 @@
 //! Comparisons and selections.
 
+use std::cmp::Ordering;
+
 use crate::floats::F32_EDGES;
 use crate::harness::{B16, B32, B64, F32, F64, PRED, Ty, check, product};
 
-type Holds = fn(Option<std::cmp::Ordering>) -> bool;
+type Holds = fn(Option<Ordering>) -> bool;
+
+/// How a comparison is joined with a predicate.
+type Join = fn(bool, bool) -> bool;
+/// What `testp` asks.
+type Test = fn(f32) -> bool;
 
 const ORDERED: [(&str, Holds); 6] = [
-    ("eq", |o| o.is_some_and(|o| o.is_eq())),
-    ("ne", |o| o.is_some_and(|o| o.is_ne())),
-    ("lt", |o| o.is_some_and(|o| o.is_lt())),
-    ("le", |o| o.is_some_and(|o| o.is_le())),
-    ("gt", |o| o.is_some_and(|o| o.is_gt())),
-    ("ge", |o| o.is_some_and(|o| o.is_ge())),
+    ("eq", |o| o.is_some_and(Ordering::is_eq)),
+    ("ne", |o| o.is_some_and(Ordering::is_ne)),
+    ("lt", |o| o.is_some_and(Ordering::is_lt)),
+    ("le", |o| o.is_some_and(Ordering::is_le)),
+    ("gt", |o| o.is_some_and(Ordering::is_gt)),
+    ("ge", |o| o.is_some_and(Ordering::is_ge)),
 ];
 const UNORDERED: [(&str, Holds); 8] = [
-    ("equ", |o| o.is_none_or(|o| o.is_eq())),
-    ("neu", |o| o.is_none_or(|o| o.is_ne())),
-    ("ltu", |o| o.is_none_or(|o| o.is_lt())),
-    ("leu", |o| o.is_none_or(|o| o.is_le())),
-    ("gtu", |o| o.is_none_or(|o| o.is_gt())),
-    ("geu", |o| o.is_none_or(|o| o.is_ge())),
+    ("equ", |o| o.is_none_or(Ordering::is_eq)),
+    ("neu", |o| o.is_none_or(Ordering::is_ne)),
+    ("ltu", |o| o.is_none_or(Ordering::is_lt)),
+    ("leu", |o| o.is_none_or(Ordering::is_le)),
+    ("gtu", |o| o.is_none_or(Ordering::is_gt)),
+    ("geu", |o| o.is_none_or(Ordering::is_ge)),
     ("num", |o| o.is_some()),
     ("nan", |o| o.is_none()),
 ];
@@ -79,8 +86,7 @@ fn integers_compare_by_sign() {
 #[test]
 fn comparisons_join_predicates_and_give_both_results() {
     let rows = product(&[&[1, 2], &[1, 2], &[0, 1]]);
-    let joins: [(&str, fn(bool, bool) -> bool); 3] =
-        [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
+    let joins: [(&str, Join); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
     for (join, apply) in joins {
         for (sign, flip) in [("", false), ("!", true)] {
             let line = |dst: &str| format!("setp.lt.{join}.u32 {dst}, %a, %b, {sign}%c;");
@@ -106,7 +112,7 @@ fn selections() {
     check("selp.b64 %out, %a, %b, %c;", B64, &[B64, B64, PRED], &rows, pick);
     check("selp.u32 %out, %a, 9, %c;", B32, &[B32, B32, PRED], &rows, |r| if r[2] != 0 { r[0] } else { 9 });
     let rows = product(&[&[0x11], &[0x22], &[0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]]);
-    let sign = |r: &[u64]| if (r[2] as i32) >= 0 { r[0] } else { r[1] };
+    let sign = |r: &[u64]| if r[2] < 1 << 31 { r[0] } else { r[1] };
     check("slct.b32.s32 %out, %a, %b, %c;", B32, &[B32; 3], &rows, sign);
     check("slct.u64.s32 %out, %a, %b, %c;", B64, &[B64, B64, B32], &rows, sign);
     let rows = product(&[&[0x11], &[0x22], F32_EDGES]);
@@ -116,7 +122,7 @@ fn selections() {
 #[test]
 fn tests_of_floats() {
     let rows = product(&[F32_EDGES]);
-    let tests: [(&str, fn(f32) -> bool); 6] = [
+    let tests: [(&str, Test); 6] = [
         ("finite", f32::is_finite),
         ("infinite", f32::is_infinite),
         ("number", |x| !x.is_nan()),

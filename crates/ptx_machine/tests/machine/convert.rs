@@ -263,7 +263,7 @@ fn f32_narrows_to_f16() {
     let halves = [1u64, 2, 0x3ff, 0x400, 0x3bff, 0x3c00, 0x3c01, 0x7bfe, 0x7bff];
     let near = halves.iter().filter(|&&h| f16_is_finite(h)).flat_map(|&h| {
         let (x, next) = (half_as_f64(h) as f32, half_as_f64(h - 1) as f32);
-        let middle = (x + next) / 2.0;
+        let middle = f32::midpoint(x, next);
         [x, middle, middle.next_up(), middle.next_down(), -x, -middle]
     });
     let extra = [65519.0, 65520.0, 65536.0, -65520.0, 1e-8, 2.98e-8, 0.1, 1e30].into_iter();

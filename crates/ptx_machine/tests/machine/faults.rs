@@ -43,7 +43,7 @@ fn out_of_bounds_names_the_allocation_and_the_offset() {
     let mut kernel =
         Kernel::new(&body("mul.wide.u32 %rd1, %t, -4;\nadd.u64 %rd1, %base, %rd1;\nld.global.u32 %r1, [%rd1];"), 1, 2);
     let data = kernel.words("data", &[1; 16]);
-    kernel.words("neighbour", &[1; 1 << 16]);
+    kernel.words("neighbour", &vec![1; 1 << 16]);
     assert_eq!(kernel.fault(&[data]).kind, FaultKind::OutOfBounds);
 }
 

@@ -197,13 +197,15 @@ fn flush(bits: u64) -> u64 {
 }
 
 fn saturate(bits: u64) -> u64 {
-    canonical(if f(bits).is_nan() { 0.0 } else { f(bits).max(0.0).min(1.0) + 0.0 })
+    canonical(if f(bits).is_nan() { 0.0 } else { f(bits).clamp(0.0, 1.0) + 0.0 })
 }
+
+type Binary = fn(f32, f32) -> f32;
 
 #[test]
 fn subnormal_numbers_are_flushed_only_where_written() {
     let pairs = product(&[F32_EDGES, F32_EDGES]);
-    let ops: [(&str, fn(f32, f32) -> f32); 4] =
+    let ops: [(&str, Binary); 4] =
         [("add.rn", |a, b| a + b), ("sub.rn", |a, b| a - b), ("mul.rn", |a, b| a * b), ("div.rn", |a, b| a / b)];
     for (op, apply) in ops {
         let line = format!("{op}.ftz.f32 %out, %a, %b;");

@@ -1,6 +1,6 @@
 //! Runs one line of PTX on many operands, one a thread.
 
-use ptx_machine::{Arg, Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, launch};
+use ptx_machine::{AllocOptions, Arg, Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, launch};
 
 /// A type of an operand: what a register of it is declared as, its size, and how it is loaded.
 #[derive(Clone, Copy)]
@@ -22,29 +22,27 @@ pub const HEADER: &str = ".version 8.8\n.target sm_120\n.address_size 64\n";
 
 /// The module that loads operands `%a`, `%b`, …, runs `line`, and stores `%out`.
 fn source(line: &str, out: Ty, operands: &[Ty]) -> String {
-    let mut text = format!("{HEADER}.entry k(.param .u64 p0");
-    for i in 1..=operands.len() {
-        text.push_str(&format!(", .param .u64 p{i}"));
-    }
-    text.push_str(") {\n.reg .b32 %t, %word;\n.reg .b64 %base, %at;\n.reg .pred %p, %q;\n");
-    text.push_str(&format!(".reg .{} %out;\nmov.u32 %t, %tid.x;\n", out.register));
-    for (i, ty) in operands.iter().enumerate() {
+    let params: Vec<_> = (0..=operands.len()).map(|i| format!(".param .u64 p{i}")).collect();
+    let mut text = vec![
+        format!("{HEADER}.entry k({}) {{\n", params.join(", ")),
+        ".reg .b32 %t, %word;\n.reg .b64 %base, %at;\n.reg .pred %p, %q;\nmov.u32 %t, %tid.x;\n".to_owned(),
+        format!(".reg .{} %out;\n", out.register),
+    ];
+    let place = |i: usize, ty: Ty| format!("ld.param.u64 %base, [p{i}];\nmad.wide.u32 %at, %t, {}, %base;\n", ty.bytes);
+    for (i, &ty) in operands.iter().enumerate() {
         let name = char::from(b'a' + i as u8);
-        text.push_str(&format!(".reg .{} %{name};\nld.param.u64 %base, [p{}];\n", ty.register, i + 1));
-        text.push_str(&format!("mad.wide.u32 %at, %t, {}, %base;\n", ty.bytes));
-        if ty.register == "pred" {
-            text.push_str(&format!("ld.global.u32 %word, [%at];\nsetp.ne.u32 %{name}, %word, 0;\n"));
-        } else {
-            text.push_str(&format!("ld.global.{} %{name}, [%at];\n", ty.memory));
-        }
+        text.push(format!(".reg .{} %{name};\n{}", ty.register, place(i + 1, ty)));
+        text.push(match ty.register {
+            "pred" => format!("ld.global.u32 %word, [%at];\nsetp.ne.u32 %{name}, %word, 0;\n"),
+            _ => format!("ld.global.{} %{name}, [%at];\n", ty.memory),
+        });
     }
-    text.push_str(&format!("{line}\nld.param.u64 %base, [p0];\nmad.wide.u32 %at, %t, {}, %base;\n", out.bytes));
-    if out.register == "pred" {
-        text.push_str("selp.u32 %word, 1, 0, %out;\nst.global.u32 [%at], %word;\n");
-    } else {
-        text.push_str(&format!("st.global.{} [%at], %out;\n", out.memory));
-    }
-    text + "ret;\n}\n"
+    text.push(format!("{line}\n{}", place(0, out)));
+    text.push(match out.register {
+        "pred" => "selp.u32 %word, 1, 0, %out;\nst.global.u32 [%at], %word;\nret;\n}\n".to_owned(),
+        _ => format!("st.global.{} [%at], %out;\nret;\n}}\n", out.memory),
+    });
+    text.concat()
 }
 
 /// What `line` gives for each row of operands, on one path. Rows run in blocks of 96 threads, the last one ragged.
@@ -59,7 +57,7 @@ fn run_on(path: Path, line: &str, out: Ty, operands: &[Ty], rows: &[Vec<u64>]) -
         for (i, ty) in operands.iter().enumerate() {
             let column = rows.iter().flat_map(|row| row[i].to_le_bytes()[..ty.bytes as usize].to_vec());
             let bytes: Vec<u8> = column.collect();
-            args.push(Arg::int(memory.alloc("in", &bytes, Default::default()).unwrap().into()));
+            args.push(Arg::int(memory.alloc("in", &bytes, AllocOptions::default()).unwrap().into()));
         }
         let config = LaunchConfig { path, ..LaunchConfig::new([1; 3], [rows.len() as u32, 1, 1]) };
         launch(&module, "k", &mut memory, &config, &args).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -132,7 +130,7 @@ impl Kernel {
     /// Allocates words and returns their address.
     pub fn words(&mut self, name: &str, words: &[u32]) -> u64 {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        self.memory.alloc(name, &bytes, Default::default()).unwrap()
+        self.memory.alloc(name, &bytes, AllocOptions::default()).unwrap()
     }
 
     pub fn unwritten(&mut self, name: &str, words: usize) -> u64 {

@@ -110,7 +110,7 @@ fn local_memory_belongs_to_a_lane_and_shared_to_a_block() {
     let entry = kernel.module().entry("k").unwrap();
     assert!(entry.uses_dynamic_shared);
     assert_eq!((entry.static_shared_bytes, entry.local_bytes), (0, 16));
-    let expected = (0..192u32).flat_map(|i| [i, i / 64 * 64 + ((i % 64) ^ 33)]);
+    let expected = (0..192u32).flat_map(|i| [i, i / 64 * 64 + ((i % 64) ^ 0x21)]);
     assert_eq!(kernel.read(out, 384), expected.collect::<Vec<_>>());
 }
 

@@ -1,6 +1,6 @@
 //! What a module tells about itself, and syntax that compilers write.
 
-use ptx_machine::{Arg, LaunchConfig, Memory, Module, launch};
+use ptx_machine::{AllocOptions, Arg, LaunchConfig, Memory, Module, launch};
 
 #[test]
 fn a_module_lists_its_entries() {
@@ -107,7 +107,7 @@ fn approximations_run_on_request_and_are_marked() {
         ld.param.u64 %at, [p]; ld.global.f32 %f, [%at]; ex2.approx.f32 %f, %f; st.global.f32 [%at], %f; ret; }";
     let module = Module::parse(text.as_bytes(), "approx", false).unwrap();
     let mut memory = Memory::new();
-    let data = memory.alloc("data", &3.0f32.to_le_bytes(), Default::default()).unwrap();
+    let data = memory.alloc("data", &3.0f32.to_le_bytes(), AllocOptions::default()).unwrap();
     let stats =
         launch(&module, "k", &mut memory, &LaunchConfig::new([1; 3], [1; 3]), &[Arg::int(data.into())]).unwrap();
     assert!(stats.approximate);

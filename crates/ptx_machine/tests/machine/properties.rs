@@ -1,7 +1,7 @@
 //! Properties: no text makes the machine panic or hang, and the two paths agree on every number.
 
 use proptest::prelude::*;
-use ptx_machine::{Arg, LaunchConfig, Memory, Module, Path, launch};
+use ptx_machine::{AllocOptions, Arg, LaunchConfig, Memory, Module, Path, launch};
 
 use crate::harness::{HEADER, body};
 
@@ -98,7 +98,7 @@ fn try_everything(source: &[u8]) {
         };
         for entry in module.entries() {
             let mut memory = Memory::new();
-            let data = memory.alloc("data", &[0; 256], Default::default()).unwrap();
+            let data = memory.alloc("data", &[0; 256], AllocOptions::default()).unwrap();
             let args: Vec<_> = entry.params.iter().map(|_| Arg::int(data.into())).collect();
             let config =
                 LaunchConfig { step_limit: Some(20_000), threads: 1, ..LaunchConfig::new([2, 1, 1], [40, 1, 1]) };
@@ -170,7 +170,7 @@ proptest! {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let run = |path| {
             let mut memory = Memory::new();
-            let data = memory.alloc("data", &bytes, Default::default()).unwrap();
+            let data = memory.alloc("data", &bytes, AllocOptions::default()).unwrap();
             let config = LaunchConfig { path, threads: 1, ..LaunchConfig::new([1; 3], [32, 1, 1]) };
             launch(&module, "k", &mut memory, &config, &[Arg::int(data.into())]).unwrap();
             let mut out = vec![0; bytes.len()];

@@ -65,7 +65,7 @@ fn the_lane_operand_may_differ_by_lane() {
                 shfl.sync.idx.b32 %r8, %r1, %r2, 31, 0xffffffff;
                 mov.u32 %r9, 0;
                 RESULT;";
-    assert_eq!(pairs(text, &input), (0..32).map(|l| (l ^ 21, 0)).collect::<Vec<_>>());
+    assert_eq!(pairs(text, &input), (0..32).map(|l| (l ^ 0x15, 0)).collect::<Vec<_>>());
 }
 
 #[test]
