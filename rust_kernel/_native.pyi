@@ -1,6 +1,7 @@
-"""Stub of the native module; import `rust_kernel.plan`, `rust_kernel.twin` or `rust_kernel.ptx` instead."""
+"""Stub of the native module; import `rust_kernel.plan`, `twin`, `ptx` or `decode` instead."""
 
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, TypeAlias, TypedDict, final, type_check_only
 
 import numpy as np
@@ -8,7 +9,11 @@ import numpy.typing as npt
 
 __all__ = [
     "CONTRACT",
+    "ContextError",
+    "CudaError",
+    "DeviceArray",
     "DeviceProfile",
+    "DeviceUnavailableError",
     "EntryInfo",
     "LaunchStats",
     "Memory",
@@ -17,8 +22,11 @@ __all__ = [
     "PtxError",
     "PtxFault",
     "PtxModule",
+    "PtxSetError",
     "ScratchLayout",
+    "SplitKDecode",
     "Tile",
+    "choose_target",
     "decode",
     "exp",
     "faults",
@@ -29,6 +37,8 @@ __all__ = [
     "partial",
     "policies",
     "profiles",
+    "ptx_targets",
+    "ptx_text",
     "reduce",
     "scratch_layout",
     "simd_available",
@@ -487,3 +497,119 @@ def launch(
 
 def machine_version() -> str:
     """Version of the machine, with the first 8 digits of the digest of its sources (as `source_sha256` makes it)."""
+
+# --- rust_kernel.decode -----------------------------------------------------------------------------------------------
+
+class DeviceUnavailableError(RuntimeError):
+    """There is no driver or no device, or none that the kernels run on."""
+
+class ContextError(RuntimeError):
+    """The calling thread has no CUDA context, or another one than the object's."""
+
+class CudaError(RuntimeError):
+    """The CUDA driver refused a call, or reports that earlier work failed."""
+
+    call: str
+    """The driver's function."""
+    code: int
+    """Its answer, a `CUresult`."""
+    name: str
+    """Name of the answer, such as `CUDA_ERROR_OUT_OF_MEMORY`."""
+
+class PtxSetError(ValueError):
+    """PTX files that do not belong to this library: another version, an altered file, a kernel missing."""
+
+@final
+class DeviceArray:
+    """An f32 array in device memory, which an object owns; `cupy.asarray` and `torch.as_tensor` read it in place."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Query heads and head dimension."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array, version 3 of the protocol, with no stream to wait for."""
+
+@final
+class SplitKDecode:
+    """Split-K decode attention for one query position (docs/contract.md), from the Rust kernels: partial, then reduce.
+
+    The interface of `py_builder_kernel.SplitKDecode`. num_q_heads, num_kv_heads: 1 to 8 query heads a KV head.
+    kv_capacity: the longest context of a call; it sizes the scratch, which is allocated here, once. head_dim: 256.
+    storage: `f16` or `f32`, the type of K and V. policy: how the context is split (`rust_kernel.plan.policies()`).
+    profile: the device profile to plan for, by name or object; None takes the one with the device's architecture and
+    number of multiprocessors, and `generic` for a device that has none. The profile decides the splits and so the bits.
+
+    device: None lives in the thread's current CUDA context; the index of a device in the current context, where that is
+    one of this device, and else in the device's primary context (the one that CuPy and torch use). ptx_dir: a folder
+    with PTX and manifest, as `diffcheck oxide build` writes it, in place of the PTX in the library.
+
+    The PTX is that of the device's architecture; where there is none, that of the nearest older one runs, and a
+    RuntimeWarning says so. Every kernel that a `kv_len` up to the capacity can ask for is assembled and loaded here.
+
+    Raises PlanError, TypeError or ValueError for what is not supported, PtxSetError for a `ptx_dir` that does not
+    belong to this library, DeviceUnavailableError without driver or device and for a device older than all PTX,
+    ContextError where no context is current and no device is named, and CudaError for what the driver refuses.
+    """
+
+    def __new__(
+        cls,
+        num_q_heads: SupportsIndex,
+        num_kv_heads: SupportsIndex,
+        kv_capacity: SupportsIndex,
+        *,
+        head_dim: SupportsIndex = 256,
+        storage: str = "f16",
+        policy: str = "one-wave",
+        profile: str | DeviceProfile | None = None,
+        device: SupportsIndex | None = None,
+        ptx_dir: str | PathLike[str] | None = None,
+    ) -> SplitKDecode: ...
+    def __call__(self, q: Any, k: Any, v: Any, kv_len: SupportsIndex, *, out: Any = None, stream: Any = None) -> Any:
+        """Queues the attention of one query position and returns `out`.
+
+        q: f32 `[num_q_heads, head_dim]`. k, v: `[rows >= kv_len, num_kv_heads, head_dim]` in the object's storage type;
+        rows from `kv_len` on are not read. out: f32 `[num_q_heads, head_dim]`, may not overlap an input; None stands
+        for the object's own DeviceArray, which the next call overwrites. Each is anything with
+        `__cuda_array_interface__` or DLPack (CuPy, torch), on the object's device, its last axis dense and its address
+        and other strides multiples of 16 bytes; nothing is copied.
+
+        stream: an int (a CUDA stream handle), an object with `__cuda_stream__`, or None: torch's current stream when q
+        is a torch tensor, else CuPy's, which is the legacy default stream where CuPy is not in use. The caller orders
+        this stream after whatever wrote the inputs; streams that arrays name are not waited for.
+
+        The call allocates no device memory, loads nothing and waits for nothing, so it can be captured in a CUDA graph.
+        `kv_len` is a host integer: a captured graph replays the length it was captured with. The scratch belongs to the
+        object: calls that may overlap, on two streams, need two objects, and graphs are replayed only while the object
+        that they captured lives.
+
+        Raises TypeError (no array of device memory, a wrong dtype, not a whole number), ValueError (shape, strides,
+        alignment, device, a read-only `out`, a stream of another context), ContextError where the object's context is
+        not current on the calling thread, and CudaError: one line each, and nothing of the call was queued.
+        """
+    def plan(self, kv_len: SupportsIndex) -> Plan:
+        """The plan of a call with this `kv_len`: its splits, its tile and its key."""
+    @property
+    def kv_capacity(self) -> int:
+        """The largest `kv_len` of a call."""
+    @property
+    def device(self) -> int:
+        """The index of the device that arrays must be on."""
+    @property
+    def profile(self) -> DeviceProfile:
+        """The device profile that calls are planned for."""
+    @property
+    def target(self) -> str:
+        """The architecture of the PTX that runs, such as `sm_90`."""
+
+def ptx_targets() -> list[str]:
+    """Architectures that there is PTX for, such as `sm_90`, oldest first."""
+
+def ptx_text(target: str) -> str:
+    """The PTX of an architecture, as `SplitKDecode` loads it. Raises ValueError when there is none."""
+
+def choose_target(arch: SupportsIndex) -> str:
+    """The architecture whose PTX a device of compute capability `arch` / 10 runs: its own, or the nearest older one.
+
+    Raises DeviceUnavailableError for a device older than all.
+    """

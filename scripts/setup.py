@@ -106,7 +106,7 @@ def input_files() -> Iterable[Path]:
     """Every file that decides what gets installed or built, in a stable order."""
     yield from (ROOT / name for name in ("pyproject.toml", "Cargo.toml", "Cargo.lock", "rust_kernel/Cargo.toml"))
     yield ROOT / "py_builder_kernel" / "opcodes.toml"  # the PTX machine holds it, too
-    for folder in ("crates", "rust_kernel/src"):
+    for folder in ("crates", "rust_kernel/src", "rust_kernel/ptx"):  # the native module holds the PTX, too
         files = (path for path in (ROOT / folder).rglob("*") if path.is_file())
         yield from sorted(path for path in files if "target" not in path.relative_to(ROOT).parts)
 

@@ -84,7 +84,7 @@ fn ptx_fault(py: Python<'_>, fault: &Fault) -> PyErr {
 }
 
 /// `raised` with attributes set, or the error that setting them met.
-fn with_attributes(
+pub fn with_attributes(
     py: Python<'_>,
     raised: PyErr,
     set: impl FnOnce(&Bound<'_, pyo3::exceptions::PyBaseException>) -> PyResult<()>,

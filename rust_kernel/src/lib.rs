@@ -1,10 +1,12 @@
-//! Python bindings of the planner, the CPU twin and the PTX machine: the module `rust_kernel._native`.
+//! Python bindings of the planner, the CPU twin, the PTX machine and the launching of the Rust kernels: the module
+//! `rust_kernel._native`.
 //!
 //! Thin by intent: each binding converts its arguments, lets go of the interpreter where the work is long, and turns the
 //! library's error into a documented Python exception whose text is one line. Nothing is computed here.
 
 mod arguments;
 mod arrays;
+mod decode;
 mod errors;
 mod plan;
 mod ptx;
@@ -12,9 +14,15 @@ mod twin;
 
 use pyo3::prelude::*;
 
-/// The native half of `rust_kernel`. Use it through `rust_kernel.plan`, `rust_kernel.twin` and `rust_kernel.ptx`.
+/// The native half of `rust_kernel`. Use it through `rust_kernel.plan`, `rust_kernel.twin`, `rust_kernel.ptx` and
+/// `rust_kernel.decode`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::decode::{
+        ContextError, CudaError, DeviceUnavailableError, PtxSetError, PyDeviceArray, PySplitKDecode, choose_target,
+        ptx_targets, ptx_text,
+    };
     #[pymodule_export]
     use super::errors::{PlanError, PtxError, PtxFault};
     #[pymodule_export]
@@ -32,6 +40,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CONTRACT", splitk_plan::CONTRACT)?;
-        errors::declare_attributes(module.py())
+        errors::declare_attributes(module.py())?;
+        super::decode::declare_attributes(module.py())
     }
 }

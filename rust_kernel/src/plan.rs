@@ -11,9 +11,9 @@ use splitk_plan::{DeviceProfile, Geometry, Plan, PlanError, PlanRequest, Policy,
 use crate::arguments::{BadArgument, integer, word, wrong_type};
 use crate::errors::plan_error;
 
-const DEFAULT_HEAD_DIM: u32 = 256;
-const DEFAULT_STORAGE: &str = "f16";
-const DEFAULT_POLICY: &str = "one-wave";
+pub const DEFAULT_HEAD_DIM: u32 = 256;
+pub const DEFAULT_STORAGE: &str = "f16";
+pub const DEFAULT_POLICY: &str = "one-wave";
 const DEFAULT_PROFILE: &str = "h200";
 
 /// Grid or block of a launch.
@@ -348,7 +348,7 @@ fn as_tuples((grid, block): ([u32; 3], [u32; 3])) -> (Dim3, Dim3) {
 }
 
 /// A number of a call; what is allowed of it beyond this is for the planner to say.
-fn count(field: &'static str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+pub fn count(field: &'static str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     number(field, value, 1)
 }
 
@@ -362,7 +362,7 @@ fn number(field: &'static str, value: &Bound<'_, PyAny>, lowest: u32) -> PyResul
 }
 
 /// A word of one of the planner's registries, or the default's.
-fn parsed<T: FromStr<Err = PlanError>>(
+pub fn parsed<T: FromStr<Err = PlanError>>(
     field: &'static str,
     value: Option<&Bound<'_, PyAny>>,
     default: &'static str,
@@ -373,7 +373,7 @@ fn parsed<T: FromStr<Err = PlanError>>(
 }
 
 /// A profile, by name or as [`profiles`] gives it.
-fn device_profile(value: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<DeviceProfile> {
+pub fn device_profile(value: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<DeviceProfile> {
     let Some(value) = value else { return parsed("profile", None, DEFAULT_PROFILE, py) };
     if let Ok(profile) = value.cast::<PyDeviceProfile>() {
         return profile.get().name.parse().map_err(|error| plan_error(py, &error));

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rust_kernel import _native, plan, ptx, twin
+from rust_kernel import _native, decode, plan, ptx, twin
 
 
 def test_module_is_built_for_the_stable_abi() -> None:
@@ -31,13 +31,14 @@ def test_import_needs_no_gpu_library() -> None:
         "import sys\n"
         "for name in ('cupy', 'torch', 'cuda'):\n"
         "    sys.modules[name] = None\n"
-        "import diffcheck, py_builder_kernel, rust_kernel.plan, rust_kernel.ptx, rust_kernel.twin\n"
+        "import diffcheck, py_builder_kernel\n"
+        "import rust_kernel.decode, rust_kernel.plan, rust_kernel.ptx, rust_kernel.twin\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("module", [plan, twin, ptx])
+@pytest.mark.parametrize("module", [plan, twin, ptx, decode])
 def test_modules_export_what_they_list(module: object) -> None:
     names = getattr(module, "__all__")  # noqa: B009 (a module is no type that has it)
     assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
@@ -45,7 +46,7 @@ def test_modules_export_what_they_list(module: object) -> None:
 
 
 def test_everything_native_is_exported_by_one_module() -> None:
-    exported = [name for module in (plan, twin, ptx) for name in module.__all__]
+    exported = [name for module in (plan, twin, ptx, decode) for name in module.__all__]
     assert sorted(exported) == sorted(_native.__all__)
 
 
