@@ -25,7 +25,7 @@ from diffcheck.errors import MissingRequirementError
 from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.receipts.provenance import source_tree
 from diffcheck.timing.model import TimedCase, Timing
-from diffcheck.timing.run import Settings, device_facts, require_dense, time_case
+from diffcheck.timing.run import Settings, device_facts, require_dense, require_exact, time_case
 from diffcheck.version import tool_version
 
 _COLUMNS = ("case", "variant", "median µs", "± %", "GB/s of K and V", "of read-only", "calls", "sets")
@@ -63,6 +63,7 @@ def timing_command(
         pause_s=pause,
     )
     arms, reference = select_arms(arm or ["builder"]), reference_arm()
+    require_exact(arms)
     timed: list[TimedCase] = []
     with terminal.progress(len(cases), "timing") as advance:
         for chosen in cases:
@@ -74,7 +75,7 @@ def timing_command(
             "tool_version": tool_version(),
             "tree": source_tree(),
             "target": settings.target,
-            "status": "holds" if all(one.parity.holds for one in timed) else "fails",
+            "status": "holds" if all(check.holds for one in timed for check in one.parity) else "fails",
             "cases": timed,
         }
     )
@@ -96,8 +97,9 @@ def _show(timing: Timing) -> None:
             rows.append((name, variant.name, f"{variant.median_us:.2f}", spread, speed, share, variant.calls, sets))
     out.print(terminal.table(f"{timing.device}, {timing.arch}, PTX for {timing.target}", _COLUMNS, rows, _COLUMNS[2:]))
     for case in timing.cases:
-        if not case.parity.holds:
-            out.print(f"{case.case.name}: {case.parity.reason}", style="red", markup=False)
+        for check in case.parity:
+            if not check.holds:
+                out.print(f"{case.case.name}, {check.a}: {check.reason}", style="red", markup=False)
     out.print(
         f"{len(timing.cases)} cases timed, bits of the twin: ", terminal.status_text(timing.status == "holds"), sep=""
     )

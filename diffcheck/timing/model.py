@@ -42,8 +42,8 @@ class TimedCase(Model):
     """Copies of K and V that the calls rotate over."""
     rotated_bytes: Count
     """Bytes of all sets together, at least three times the L2."""
-    parity: Check
-    """The timed arm's result against the reference arm, bit for bit, after the timing."""
+    parity: tuple[Check, ...] = Field(min_length=1)
+    """Each arm that promises the reference arm's bits against it, after the timing."""
     variants: tuple[Variant, ...] = Field(min_length=1)
 
 

@@ -46,6 +46,12 @@ def test_split_edges_that_are_no_multiple_of_the_warps_are_in_the_matrix(storage
     assert has("matrix", policy="chunk:61", storage=storage)
 
 
+def test_every_tile_that_the_planner_has_runs_in_the_matrix() -> None:
+    tiles = {(row["storage"], row["tile"].name) for row in tile_table()}
+    planned = {(case.storage, plan_for(case).tile.name) for case in select("matrix")}
+    assert planned == tiles
+
+
 def test_the_quick_suite_has_every_generator_and_layout() -> None:
     quick = select("quick")
     assert {case.generator for case in quick} == set(generators())

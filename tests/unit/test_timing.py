@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from diffcheck.arms import select_arms
 from diffcheck.assemble.ptxas import assemble, find_ptxas
 from diffcheck.cases import Case, get_case
-from diffcheck.errors import DiffcheckError, MissingRequirementError
+from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
 from diffcheck.timing.floors import empty_ptx, read_ptx
 from diffcheck.timing.graph import Captured, sample_interleaved, spread_percent
 from diffcheck.timing.model import Variant
-from diffcheck.timing.run import require_dense
+from diffcheck.timing.run import require_dense, require_exact
 from diffcheck.timing.sets import DRAWN_KEYS, L2_MULTIPLE, count_sets, timing_inputs
 
 MIB = 1 << 20
@@ -85,3 +86,9 @@ def test_floors_assemble(target: str) -> None:
         pytest.skip(str(error))
     assert assemble(empty_ptx(target), "empty", target).stack == 0
     assert assemble(read_ptx(target), "read_all", target).stack == 0
+
+
+def test_a_timing_needs_an_arm_whose_bits_can_be_checked() -> None:
+    require_exact(select_arms(["naive", "builder"]))
+    with pytest.raises(BadInputError, match="arm: 'naive' is not allowed; allowed: at least one that has"):
+        require_exact(select_arms(["naive"]))
