@@ -16,7 +16,8 @@ _WANTED: Final = "an array of device memory: CuPy, __cuda_array_interface__ or D
 class View:
     """An array in device memory: its address, and its shape and strides in elements. `dtype` is `f32` or `f16`.
 
-    The stride of an axis that has one element is 0, whatever the library says of it.
+    The stride of an axis that has one element is 0, whatever the library says of it. `read_only`: the array's library
+    does not allow that it is written to.
     """
 
     address: int
@@ -24,6 +25,7 @@ class View:
     strides: tuple[int, ...]
     dtype: str
     device: int
+    read_only: bool = False
 
 
 class ArrayAccess(Protocol):
@@ -54,7 +56,8 @@ def view_of(field: str, array: Any, access: ArrayAccess) -> View:
     device = access.device_of(address)
     if device is None:
         raise ArgumentTypeError(field, "host memory", _WANTED)
-    return View(address, shape, _strides(field, shape, interface.get("strides"), size), dtype, device)
+    strides = _strides(field, shape, interface.get("strides"), size)
+    return View(address, shape, strides, dtype, device, bool(interface["data"][1]))
 
 
 def _interface(field: str, array: Any, access: ArrayAccess) -> Mapping[str, Any]:

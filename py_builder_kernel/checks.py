@@ -40,10 +40,12 @@ class Geometry:
         self._check(field, array, self.storage, (rows, self.num_kv_heads, self.head_dim), wanted)
 
     def check_out(self, out: View) -> None:
-        """`out`: f32 `[num_q_heads, head_dim]`, whose rows do not overlap."""
+        """`out`: f32 `[num_q_heads, head_dim]`, whose rows do not overlap and which may be written to."""
         self._check("out", out, "f32", (self.num_q_heads, self.head_dim))
         if self.num_q_heads > 1 and out.strides[0] < self.head_dim:
             raise ArgumentValueError("out.strides", out.strides, f"at least {self.head_dim} elements between heads")
+        if out.read_only:
+            raise ArgumentValueError("out", "read-only", "an array that may be written to")
 
     def _check(self, field: str, array: View, dtype: str, shape: tuple[int, ...], wanted: str = "") -> None:
         if array.dtype != dtype:
@@ -63,9 +65,9 @@ class Geometry:
 
 
 def whole_number(field: str, value: object, low: int, high: int) -> int:
-    """`value` as an int from `low` to `high`."""
+    """`value` as an int from `low` to `high`. A bool is no number, though Python takes it for one."""
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(None if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentTypeError(field, repr(value), f"a whole number from {low} to {high}") from None
     if not low <= number <= high:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from py_builder_kernel.build import BuiltModule, Dim3, build_module
-from py_builder_kernel.errors import ArgumentValueError, DeviceUnavailableError
+from py_builder_kernel.checks import whole_number
+from py_builder_kernel.errors import DeviceUnavailableError
 from py_builder_kernel.ptx.target import TARGETS
 from rust_kernel.plan import DeviceProfile, profiles
 
@@ -47,8 +48,8 @@ class Gpu:
             raise DeviceUnavailableError(f"no usable CUDA driver: {error}") from None
         if count == 0:
             raise DeviceUnavailableError("no CUDA device is visible")
-        if device is not None and not 0 <= device < count:
-            raise ArgumentValueError("device", device, f"0 to {count - 1}")
+        if device is not None:
+            whole_number("device", device, 0, count - 1)
         self.context: Any = self._cupy.cuda.Device(device)
         self.index = int(self.context.id)
         self.arch = int(self.context.compute_capability)

@@ -25,10 +25,11 @@ class FakeArray:
     strides: tuple[int, ...] | None = None
     address: int = ADDRESS
     mask: object = None
+    read_only: bool = False
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        data = (self.address, False)
+        data = (self.address, self.read_only)
         return {"shape": self.shape, "typestr": self.typestr, "data": data, "strides": self.strides, "mask": self.mask,
                 "version": 3}  # fmt: skip
 
@@ -183,6 +184,13 @@ def test_rows_of_out_may_not_overlap() -> None:
     one_head.check_out(View(ADDRESS, (1, 256), (0, 1), "f32", 0))
 
 
+def test_a_read_only_array_may_be_an_input_but_not_out() -> None:
+    view = view_of("q", FakeArray((16, 256), read_only=True, address=ADDRESS & ~(1 << 44)), ACCESS)
+    GEOMETRY.check_q(view)
+    with pytest.raises(ArgumentValueError, match=r"^out is read-only; allowed: an array that may be written to$"):
+        GEOMETRY.check_out(view)
+
+
 @pytest.mark.parametrize("kv_len", [1, np.int64(4096), np.uint8(7)])
 def test_a_context_within_the_capacity(kv_len: object) -> None:
     assert GEOMETRY.check_kv_len(kv_len) == int(kv_len)  # type: ignore[call-overload]
@@ -194,7 +202,7 @@ def test_a_context_past_the_capacity_or_empty(kv_len: int) -> None:
         GEOMETRY.check_kv_len(kv_len)
 
 
-@pytest.mark.parametrize("kv_len", [1.0, "7", None, [7]])
+@pytest.mark.parametrize("kv_len", [1.0, "7", None, [7], True])
 def test_a_context_that_is_no_whole_number(kv_len: object) -> None:
     with pytest.raises(ArgumentTypeError, match=r"kv_len is .*; allowed: a whole number from 1 to 4096"):
         GEOMETRY.check_kv_len(kv_len)

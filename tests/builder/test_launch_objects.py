@@ -13,6 +13,7 @@ import pytest
 
 import py_builder_kernel
 from py_builder_kernel import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError, NaiveDecode, SplitKDecode
+from py_builder_kernel import gpu as gpu_module
 from py_builder_kernel import launch as launch_module
 from py_builder_kernel.gpu import choose_profile
 from rust_kernel.plan import PlanError, make_plan, scratch_layout
@@ -217,3 +218,20 @@ def test_an_absent_driver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
     with pytest.raises(DeviceUnavailableError, match=r"^no usable CUDA driver: cudaErrorInsufficientDriver$"):
         NaiveDecode(16, 4, 4096)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        (-1, "device is -1; allowed: 0 to 1"),
+        (2, "device is 2; allowed: 0 to 1"),
+        ("0", "device is '0'; allowed: a whole number from 0 to 1"),
+        (True, "device is True; allowed: a whole number from 0 to 1"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(device: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = SimpleNamespace(getDeviceCount=lambda: 2, CUDARuntimeError=RuntimeError)
+    monkeypatch.setattr(gpu_module, "_cupy", lambda: SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    with pytest.raises((ArgumentTypeError, ArgumentValueError)) as caught:
+        gpu_module.Gpu(device)
+    assert str(caught.value) == message
