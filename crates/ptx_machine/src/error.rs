@@ -19,6 +19,16 @@ pub struct PtxError {
     pub nearest: Option<String>,
 }
 
+impl PtxError {
+    /// The same with no word of the message longer than an excerpt: names come from the text and may have any length.
+    pub(crate) fn shortened(mut self) -> Self {
+        if self.message.len() > MAX_EXCERPT {
+            self.message = self.message.split(' ').map(excerpt).collect::<Vec<_>>().join(" ");
+        }
+        self
+    }
+}
+
 impl fmt::Display for PtxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;

@@ -7,7 +7,7 @@ use crate::error::{PtxError, excerpt};
 use crate::lower::{Context, constant_variables, lower_function};
 use crate::memory::{AllocOptions, Memory, MemoryError, ModuleVariables, Segment};
 use crate::parser::{check_source, parse};
-use crate::program::{Placed, Program};
+use crate::program::{Placed, Program, packed_bytes};
 use crate::table::table;
 use crate::types::{Scalar, Space};
 
@@ -122,6 +122,10 @@ impl Module {
     /// # Errors
     /// The first thing wrong with the text: its line, the text there, and what is allowed.
     pub fn parse(source: &[u8], name: &str, strict: bool) -> Result<Self, PtxError> {
+        Self::read(source, name, strict).map_err(PtxError::shortened)
+    }
+
+    fn read(source: &[u8], name: &str, strict: bool) -> Result<Self, PtxError> {
         let text = check_source(source, name)?;
         let ast = parse(text, name)?;
         let table = table().map_err(|why| PtxError {
@@ -200,8 +204,6 @@ fn padded(initial: &[u8], bytes: u64) -> Vec<u8> {
 }
 
 fn describe(function: &Function<'_>, program: &Program) -> Entry {
-    let packed =
-        |placed: &[Placed]| placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes);
     let params = function.params.iter().map(|p| ParamInfo {
         name: p.name.clone(),
         ty: p.count.map_or(p.ty.word().to_owned(), |n| format!("{}[{n}]", p.ty.word())),
@@ -212,9 +214,9 @@ fn describe(function: &Function<'_>, program: &Program) -> Entry {
         name: function.name.clone(),
         line: function.line,
         params: params.collect(),
-        static_shared_bytes: packed(&program.shared) as u32,
+        static_shared_bytes: packed_bytes(&program.shared) as u32,
         uses_dynamic_shared: program.dynamic_shared.is_some(),
-        local_bytes: packed(&program.local) as u32,
+        local_bytes: packed_bytes(&program.local) as u32,
         registers: RegisterCounts {
             b32: program.count32 as u32,
             b64: program.count64 as u32,

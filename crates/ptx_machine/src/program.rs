@@ -465,6 +465,11 @@ pub(crate) struct Placed {
     pub align: u32,
 }
 
+/// Bytes that variables take when each follows the one before it as its alignment allows.
+pub(crate) fn packed_bytes(placed: &[Placed]) -> u64 {
+    placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes)
+}
+
 /// A kernel, decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -487,4 +492,12 @@ pub(crate) struct Program {
     pub params: Vec<Placed>,
     /// Some instruction has no exact definition.
     pub approximate: bool,
+}
+
+impl Program {
+    /// Bytes of the host that the registers and the local memory of one warp take.
+    pub fn warp_bytes(&self) -> u64 {
+        let registers = size_of::<V32>() * self.count32 + size_of::<V64>() * self.count64;
+        registers as u64 + packed_bytes(&self.local) * LANES as u64
+    }
 }

@@ -5,7 +5,7 @@ use crate::fault::{Fault, FaultKind, Trap};
 use crate::launch::{Arg, LaunchConfig, LaunchError, LaunchStats};
 use crate::memory::{AllocOptions, Memory, Segment};
 use crate::module::{Entry, Module};
-use crate::program::Program;
+use crate::program::{LANES, Program};
 
 /// Most shared memory of a block that any supported device has, in bytes.
 const MAX_SHARED: u32 = 227 << 10;
@@ -32,6 +32,7 @@ pub fn launch(
     let entry = &module.entries()[index];
     let program = module.program(index);
     check_shape(entry, config)?;
+    check_room(program, config)?;
     let params = encode_args(entry, program, args)?;
     module
         .place_variables(memory)
@@ -108,6 +109,18 @@ fn check_shape(entry: &Entry, config: &LaunchConfig) -> Result<(), LaunchError> 
         return Err(LaunchError::input("dynamic shared memory", config.dynamic_shared, allowed));
     }
     Ok(())
+}
+
+/// Refuses a block whose registers and local memory the host should not have to hold.
+fn check_room(program: &Program, config: &LaunchConfig) -> Result<(), LaunchError> {
+    let warps = config.block.iter().product::<u32>().div_ceil(LANES as u32);
+    let bytes = program.warp_bytes() * u64::from(warps);
+    if bytes <= exec::MAX_BLOCK_BYTES {
+        return Ok(());
+    }
+    let shown = format!("{bytes} bytes for its {warps} warps");
+    let allowed = format!("{} bytes; fewer threads, registers or local variables need less", exec::MAX_BLOCK_BYTES);
+    Err(LaunchError::input("registers and local memory of a block", shown, allowed))
 }
 
 /// The parameters as read-only memory, one segment each.

@@ -7,6 +7,7 @@ mod arguments;
 #[path = "ptx_machine/npy.rs"]
 mod npy;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -115,12 +116,15 @@ fn read_module(file: &PathBuf, mode: &Mode) -> Result<Module, Failure> {
     Module::parse(&source, &name, !mode.lax).map_err(Failure::input)
 }
 
-fn describe(entry: &Entry) {
+/// What `check` says of an entry.
+fn describe(entry: &Entry) -> String {
     let params: Vec<_> = entry.params.iter().map(|p| format!("{} {}", p.ty, p.name)).collect();
-    println!("{}({})", entry.name, params.join(", "));
     let dynamic = if entry.uses_dynamic_shared { " and dynamic" } else { "" };
-    println!(
-        "    line {}, {} instructions, registers {} + {} wide + {} predicates, shared {} bytes{dynamic}, local {} bytes",
+    format!(
+        "{}({})\n    line {}, {} instructions, registers {} + {} wide + {} predicates, shared {} bytes{dynamic}, \
+         local {} bytes\n",
+        entry.name,
+        params.join(", "),
         entry.line,
         entry.instructions,
         entry.registers.b32,
@@ -128,15 +132,23 @@ fn describe(entry: &Entry) {
         entry.registers.pred,
         entry.static_shared_bytes,
         entry.local_bytes
-    );
+    )
+}
+
+/// Prints all at once; a reader that has left early is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::input(format!("standard output: {e}"))),
+        _ => Ok(()),
+    }
 }
 
 fn check(file: &PathBuf, mode: &Mode) -> Result<(), Failure> {
     let module = read_module(file, mode)?;
     let (major, minor) = module.version();
-    println!("PTX {major}.{minor}, {}, {} entries", module.target(), module.entries().len());
-    module.entries().iter().for_each(describe);
-    Ok(())
+    let head = format!("PTX {major}.{minor}, {}, {} entries\n", module.target(), module.entries().len());
+    let entries: String = module.entries().iter().map(describe).collect();
+    print(&(head + &entries))
 }
 
 fn run(run: &Run) -> Result<(), Failure> {
@@ -167,16 +179,15 @@ fn run(run: &Run) -> Result<(), Failure> {
     for buffer in placed.iter().filter_map(|p| p.written.as_ref()) {
         buffer.save(&memory).map_err(Failure::input)?;
     }
-    println!(
-        "{entry}: {} blocks, {} warps, {} warp instructions, {} thread instructions, {} divergent branches{}",
+    print(&format!(
+        "{entry}: {} blocks, {} warps, {} warp instructions, {} thread instructions, {} divergent branches{}\n",
         stats.blocks,
         stats.warps,
         stats.instructions,
         stats.thread_instructions,
         stats.divergent_branches,
         if stats.approximate { "; approximate: a device may give other bits" } else { "" }
-    );
-    Ok(())
+    ))
 }
 
 fn main() -> ExitCode {

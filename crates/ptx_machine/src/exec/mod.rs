@@ -119,6 +119,11 @@ struct Shared {
     outcome: Mutex<(LaunchStats, Option<(u64, Located)>)>,
 }
 
+/// Most bytes of the host for the registers and the local memory of one block.
+pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
+/// Most for all blocks that run at the same time.
+const MAX_BYTES: u64 = 4 * MAX_BLOCK_BYTES;
+
 /// Runs all blocks; of several faults, the one in the lowest block counts, whatever the order of execution.
 pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFault> {
     let shared = Shared {
@@ -128,7 +133,9 @@ pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFau
     };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let wanted = if threads == 0 { cores() } else { threads };
-    let workers = wanted.min(usize::try_from(job.geometry.blocks()).unwrap_or(usize::MAX));
+    let block_bytes = job.program.warp_bytes() * u64::from(job.geometry.warps());
+    let most = job.geometry.blocks().min(MAX_BYTES / block_bytes.max(1));
+    let workers = wanted.min(usize::try_from(most).unwrap_or(usize::MAX));
     std::thread::scope(|scope| {
         // The calling thread is one of the workers.
         (1..workers).for_each(|_| drop(scope.spawn(|| work(job, &shared))));

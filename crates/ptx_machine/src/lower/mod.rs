@@ -14,7 +14,8 @@ mod validate;
 
 use crate::ast::{Ast, Base, Function, Instruction, Operand, RegisterId, Symbol};
 use crate::error::{PtxError, excerpt};
-use crate::program::{Inst, Op, Place, Program, Slot};
+use crate::parser::max_bytes;
+use crate::program::{Inst, Op, Place, Program, Slot, packed_bytes};
 use crate::table::{Bound, Names, Table};
 use crate::types::{Scalar, Space};
 
@@ -107,7 +108,20 @@ pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>)
     program.approximate = lower.approximate;
     lower.slots.finish(&mut program).map_err(refuse)?;
     layout.finish(&mut program);
+    check_room(&program).map_err(refuse)?;
     Ok(program)
+}
+
+/// Refuses a kernel whose variables no device has room for.
+fn check_room(program: &Program) -> Lowered<()> {
+    for (space, placed) in [(Space::Shared, &program.shared), (Space::Local, &program.local)] {
+        let (bytes, most) = (packed_bytes(placed), max_bytes(space));
+        if bytes > most {
+            let what = space.word();
+            return Err(format!("{bytes} bytes of {what} variables are too many; allowed: {most} bytes"));
+        }
+    }
+    Ok(())
 }
 
 impl Lower<'_, '_> {

@@ -1,9 +1,10 @@
 //! Module scope: `.version`, `.target`, `.address_size`, then variables, functions and debug directives.
 
-use super::variable::MAX_VARIABLES;
+use super::variable::{MAX_VARIABLES, max_bytes};
 use super::{Global, Parsed, Parser};
 use crate::ast::{Ast, Target, Variable};
 use crate::lexer::Token;
+use crate::types::Space;
 
 /// Newest PTX ISA version that is read. A later one may have changed the meaning of a form.
 const NEWEST: (u32, u32) = (9, 9);
@@ -134,7 +135,16 @@ impl<'s> Parser<'s> {
             if self.globals.insert(name, Global::Variable(ast.variables.len() as u32)).is_some() {
                 return Err(self.error(format!("{name} is declared twice")));
             }
+            let (space, most) = (variable.space, max_bytes(variable.space));
             ast.variables.push(variable);
+            let total: u64 = ast.variables.iter().filter(|v| v.space == space).map(|v| v.bytes).sum();
+            // Shared variables count in the kernels that use them.
+            if space != Space::Shared && total > most {
+                let what = space.word();
+                return Err(
+                    self.error(format!("{total} bytes of {what} variables are too many; allowed: {most} bytes"))
+                );
+            }
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ use crate::error::{PtxError, excerpt};
 use crate::lexer::{Lexer, Token};
 use crate::literal::Immediate;
 
+pub(crate) use variable::max_bytes;
+
 /// Parses `source`, calling it `file` in errors.
 pub(crate) fn parse<'s>(source: &'s str, file: &'s str) -> Result<Ast<'s>, PtxError> {
     Parser::new(source, file)?.module()

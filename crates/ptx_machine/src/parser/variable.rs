@@ -9,8 +9,8 @@ use crate::types::{Scalar, Space};
 /// Most variables of a module or function.
 pub(super) const MAX_VARIABLES: usize = 4096;
 
-/// Most bytes of one variable, by space: what a device could ever have.
-fn max_bytes(space: Space) -> u64 {
+/// Most bytes of one variable, and of all that a kernel has, by space: what a device could ever have.
+pub(crate) fn max_bytes(space: Space) -> u64 {
     match space {
         Space::Shared => 227 << 10,
         Space::Const => 64 << 10,

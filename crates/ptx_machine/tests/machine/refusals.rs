@@ -122,6 +122,22 @@ fn heads_of_modules() {
         (".version 8.5\n.target sm_90\n.extern .global .u32 x;", "x has no definition"),
         (".version 8.5\n.target sm_90\n.shared .b8 x[300000];", "x of 300000 bytes is too large"),
         (".version 8.5\n.target sm_90\n.global .u32 x[2] = {1, 2, 3};", "x of 12 bytes is too large; allowed: 8 bytes"),
+        (
+            ".version 8.5\n.target sm_90\n.entry k() { .shared .b8 x[200000]; .shared .b8 y[40000]; ret; }",
+            "240000 bytes of shared variables are too many; allowed: 232448 bytes",
+        ),
+        (
+            ".version 8.5\n.target sm_90\n.entry k() { .local .b8 x[500000]; .local .b8 y[30000]; ret; }",
+            "530000 bytes of local variables are too many; allowed: 524288 bytes",
+        ),
+        (
+            ".version 8.5\n.target sm_90\n.global .b8 x[1000000000];\n.global .b8 y[1000000000];",
+            "2000000000 bytes of global variables are too many; allowed: 1073741824 bytes",
+        ),
+        (
+            ".version 8.5\n.target sm_90\n.const .b8 x[40000];\n.const .b8 y[40000];",
+            "80000 bytes of const variables are too many; allowed: 65536 bytes",
+        ),
         (".version 8.5\n.target sm_90\n.shared .align 3 .b8 x[4];", "alignment 3 is not allowed"),
         (
             ".version 8.5\n.target sm_90\n.entry k(.param .u64 a, .param .u64 a) { ret; }",
@@ -171,4 +187,13 @@ fn a_large_text_is_read_in_time() {
     let start = std::time::Instant::now();
     assert!(Module::parse(text.as_bytes(), "large", true).is_ok());
     assert!(start.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn names_of_any_length_are_shortened() {
+    let name = "a".repeat(1 << 20);
+    for line in [format!("mov.u32 %{name}, 1;"), format!("{name} %r1;"), format!("bra {name};"), "-".repeat(1 << 20)] {
+        refuse(body(&line));
+    }
+    refuse(body(&format!("mov.u32 %r1, {};", "9".repeat(1 << 20))));
 }
