@@ -335,3 +335,61 @@ pub(crate) fn shift_rounded(sig: u128, by: i32, sign: bool, round: Round) -> u12
     };
     kept + u128::from(up)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Float, Round};
+
+    const ROUNDS: [Round; 4] = [Round::Nearest, Round::Zero, Round::Down, Round::Up];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The nearest result is one of the two that bracket the exact one, which the other directions give.
+        #[test]
+        fn directions_bracket(a in any::<u64>(), b in any::<u64>(), c in any::<u64>()) {
+            for float in [Float::F16, Float::Bf16, Float::F32, Float::F64] {
+                let f = float.format();
+                let cut = f.sign_bit() | (f.sign_bit() - 1);
+                let (a, b, c) = (a & cut, b & cut, c & cut);
+                let results = [
+                    ROUNDS.map(|r| f.fma(a, b, c, r)),
+                    ROUNDS.map(|r| f.add(a, b, r)),
+                    ROUNDS.map(|r| f.mul(a, b, r)),
+                    ROUNDS.map(|r| f.div(a, b, r)),
+                    ROUNDS.map(|r| f.sqrt(a, r)),
+                ];
+                for [nearest, zero, down, up] in results {
+                    if f.is_nan(nearest) {
+                        prop_assert!(f.is_nan(zero) && f.is_nan(down) && f.is_nan(up));
+                        continue;
+                    }
+                    if (down | up) & !f.sign_bit() == 0 {
+                        // An exact zero: only its sign depends on the direction.
+                        prop_assert_eq!(zero & !f.sign_bit(), 0);
+                        continue;
+                    }
+                    let (low, high) = (f.order(down), f.order(up));
+                    prop_assert!(high == low || high == low + 1, "{float:?} {a:x} {b:x} {c:x}: {down:x} {up:x}");
+                    prop_assert!(nearest == down || nearest == up);
+                    let inward = if up & f.sign_bit() == 0 { down } else { up };
+                    prop_assert_eq!(zero, inward);
+                }
+            }
+        }
+
+        /// Division undoes multiplication where that is exact, and squares have their roots.
+        #[test]
+        fn exact_results_are_exact(a in 1u64..1 << 12, b in 1u64..1 << 12) {
+            let f = Float::F32.format();
+            let number = |n: u64| f.round(false, 0, n.into(), Round::Nearest);
+            for round in ROUNDS {
+                prop_assert_eq!(f.div(number(a * b), number(b), round), number(a));
+                prop_assert_eq!(f.sqrt(number(a * a), round), number(a));
+                prop_assert_eq!(f.sub(number(a + b), number(b), round), number(a));
+            }
+        }
+    }
+}

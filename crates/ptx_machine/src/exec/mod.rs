@@ -120,9 +120,9 @@ struct Shared {
 }
 
 /// Most bytes of the host for the registers and the local memory of one block.
-pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
+pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 29;
 /// Most for all blocks that run at the same time.
-const MAX_BYTES: u64 = 4 * MAX_BLOCK_BYTES;
+const MAX_BYTES: u64 = 8 * MAX_BLOCK_BYTES;
 
 /// Runs all blocks; of several faults, the one in the lowest block counts, whatever the order of execution.
 pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFault> {

@@ -4,6 +4,7 @@ use super::scope::{MAX_DEPTH, MAX_RANGE, Name, Scopes};
 use super::variable::MAX_VARIABLES;
 use super::{Parsed, Parser};
 use crate::ast::{Function, Instruction, Register, RegisterId, Symbol};
+use crate::error::excerpt;
 use crate::lexer::Token;
 use crate::types::{Scalar, Space};
 
@@ -51,7 +52,7 @@ impl<'s> Parser<'s> {
             let message = format!("label {} is not defined in this function", missing.name);
             let mut error = self.error(message);
             error.line = missing.line;
-            missing.name.clone_into(&mut error.text);
+            error.text = excerpt(missing.name);
             error
         })
     }
