@@ -1,0 +1,157 @@
+"""What an object loads, allocates and launches, and that its bits are the twin's."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rust_kernel.decode import CudaError, DeviceArray, PtxSetError, SplitKDecode, ptx_text
+
+ROOT = Path(__file__).resolve().parents[3]
+PTX = ROOT / "rust_kernel" / "ptx"
+
+
+@pytest.mark.parametrize("storage", ["f16", "f32"])
+@pytest.mark.parametrize(("heads", "kv_heads"), [(16, 4), (1, 1), (4, 2), (3, 1), (5, 1), (6, 1), (7, 1), (8, 1)])
+def test_bits_are_the_twins(bench: Any, heads: int, kv_heads: int, storage: str) -> None:
+    decode = SplitKDecode(heads, kv_heads, 5000, storage=storage)
+    assert (decode.target, decode.profile.name, decode.device) == ("sm_90", "h200", 0)
+    for kv_len in (1, 65, 203):
+        bench.require_bits(decode, bench.case(kv_len, heads, kv_heads, storage))
+
+
+@pytest.mark.parametrize("policy", ["note", "fixed:7", "chunk:70"])
+def test_any_policy_and_profile_runs(bench: Any, policy: str) -> None:
+    for profile in ("gb10", "rtx4090"):
+        decode = SplitKDecode(8, 2, 300, policy=policy, profile=profile)
+        assert decode.profile.name == profile
+        bench.require_bits(decode, bench.case(300))
+
+
+def test_a_call_is_two_launches_and_nothing_else(driver: Any, bench: Any) -> None:
+    decode = SplitKDecode(8, 2, 70_000)
+    cases = [bench.case(kv_len) for kv_len in (1, 64, 400)]
+    before = driver.counts()
+    for case in cases:
+        bench.call(decode, case.device, case.kv_len, out=case.out)
+    assert driver.counts() == before | {"launches": before["launches"] + 2 * len(cases)}
+
+
+def test_a_result_does_not_depend_on_the_capacity_or_on_what_ran_before(bench: Any) -> None:
+    exact, large = SplitKDecode(8, 2, 203), SplitKDecode(8, 2, 50_000)
+    bench.require_bits(large, bench.case(1000))
+    case = bench.case(203)
+    assert exact.plan(203).key == large.plan(203).key
+    bench.require_bits(exact, case)
+    bench.require_bits(large, case)
+
+
+def test_without_out_the_object_returns_its_own_array_each_time(bench: Any) -> None:
+    decode, case = SplitKDecode(8, 2, 100), bench.case(100)
+    first = bench.call(decode, case.device, 100)
+    assert isinstance(first, DeviceArray)
+    assert first.shape == (8, 256)
+    bench.require_equal(first, case.expected(decode))
+    assert bench.call(decode, case.device, 50) is first
+    # The array outlives the object.
+    wanted = case.expected(decode)
+    bench.call(decode, case.device, 100)
+    del decode
+    gc.collect()
+    bench.require_equal(first, wanted)
+
+
+def test_what_an_object_made_goes_with_it(driver: Any, bench: Any) -> None:
+    case = bench.case(5)
+    before = driver.counts()
+    decode = SplitKDecode(8, 2, 100)
+    bench.require_bits(decode, case)
+    held = driver.counts()
+    assert held["allocations"] == before["allocations"] + 2
+    assert held["loads"] == before["loads"] + 1
+    assert held["retained"] == before["retained"] + 1
+    del decode
+    gc.collect()
+    after = driver.counts()
+    assert after["frees"] == before["frees"] + 2
+    assert after["unloads"] == before["unloads"] + 1
+    assert after["retained"] == before["retained"]
+
+
+def test_threads_may_share_an_object_on_one_stream(driver: Any, bench: Any, context: int) -> None:
+    decode = SplitKDecode(8, 2, 300)
+    cases = [bench.case(300, seed=seed) for seed in range(4)]
+    errors: list[BaseException] = []
+
+    def work(case: Any) -> None:
+        try:
+            driver.set_current(context)
+            for _ in range(5):
+                bench.require_bits(decode, case)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(case,)) for case in cases]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def copied_set(folder: Path, text: str, kernels: dict[str, Any] | None = None) -> Path:
+    """A folder with `text` as the PTX of sm_90, and a manifest that says so."""
+    manifest = json.loads((PTX / "manifest.json").read_text())
+    record = manifest["targets"]["sm_90"] | {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+    manifest["targets"] = {"sm_90": record | ({} if kernels is None else {"kernels": kernels})}
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "sm_90.ptx").write_text(text)
+    return folder
+
+
+def test_a_folder_takes_the_place_of_the_ptx_in_the_library(bench: Any, tmp_path: Path) -> None:
+    decode = SplitKDecode(8, 2, 100, ptx_dir=copied_set(tmp_path / "same", ptx_text("sm_90")))
+    bench.require_bits(decode, bench.case(100))
+
+
+def test_a_missing_kernel_is_refused_before_anything_is_loaded(driver: Any, bench: Any, tmp_path: Path) -> None:
+    entry = SplitKDecode(8, 2, 100).plan(100).partial_entry
+    text = ptx_text("sm_90")
+    before = driver.counts()
+    with pytest.raises(PtxSetError, match=rf"^sm_90\.ptx has no entry {entry}: "):
+        SplitKDecode(8, 2, 100, ptx_dir=copied_set(tmp_path / "text", text.replace(entry, "other")))
+    with pytest.raises(PtxSetError, match=rf"^manifest\.json does not name the kernel {entry} of sm_90\.ptx$"):
+        SplitKDecode(8, 2, 100, ptx_dir=copied_set(tmp_path / "manifest", text, {}))
+    assert driver.counts() == before
+    bench.require_bits(SplitKDecode(8, 2, 100), bench.case(100))
+
+
+def test_what_the_drivers_assembler_says_is_in_the_error(driver: Any, bench: Any, tmp_path: Path) -> None:
+    text = ptx_text("sm_90").replace("fma.rn.f32", "fma.up.f32")
+    before = driver.counts()
+    with pytest.raises(CudaError, match=r"^cuModuleLoadDataEx failed with CUDA_ERROR_INVALID_PTX: .*fma\.up") as caught:
+        SplitKDecode(8, 2, 100, ptx_dir=copied_set(tmp_path / "set", text))
+    assert (caught.value.call, caught.value.code, caught.value.name) == (
+        "cuModuleLoadDataEx", 218, "CUDA_ERROR_INVALID_PTX",
+    )  # fmt: skip
+    assert "\n" not in str(caught.value)
+    assert driver.counts() == before
+    bench.require_bits(SplitKDecode(8, 2, 100), bench.case(100))
+
+
+def test_a_kernel_that_fails_is_one_line_and_the_next_launch_works(bench: Any) -> None:
+    decode, case = SplitKDecode(8, 2, 100), bench.case(100)
+    # K is said to have rows that its memory does not have: nothing but a launch can find out.
+    k = bench.driver.upload(np.zeros((50, 2, 256), dtype=np.float16))
+    k.shape = (100, 2, 256)
+    with pytest.raises(CudaError, match=r"^cuLaunchKernel failed with CUDA_ERROR_LAUNCH_FAILED: "):
+        decode(case.device[0], k, case.device[2], 100, out=case.out)
+    bench.require_bits(decode, case)
