@@ -104,7 +104,8 @@ def cuda_extra() -> str | None:
 
 def input_files() -> Iterable[Path]:
     """Every file that decides what gets installed or built, in a stable order."""
-    yield from (ROOT / name for name in ("pyproject.toml", "Cargo.toml", "Cargo.lock", "rust_kernel/Cargo.toml"))
+    yield from (ROOT / name for name in ("pyproject.toml", "Cargo.toml", "Cargo.lock"))
+    yield from (ROOT / "rust_kernel" / name for name in ("Cargo.toml", "build.rs"))
     yield ROOT / "py_builder_kernel" / "opcodes.toml"  # the PTX machine holds it, too
     for folder in ("crates", "rust_kernel/src", "rust_kernel/ptx"):  # the native module holds the PTX, too
         files = (path for path in (ROOT / folder).rglob("*") if path.is_file())
