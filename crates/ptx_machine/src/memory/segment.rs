@@ -148,23 +148,59 @@ impl Segment {
 
     /// Copies bytes to the host.
     pub fn read(&self, offset: u64, out: &mut [u8]) {
-        for (i, byte) in out.iter_mut().enumerate() {
-            *byte = self.load(offset + i as u64, 1) as u8;
+        let head = head_bytes(offset, out.len());
+        let (head, rest) = out.split_at_mut(head);
+        let (words, tail) = rest.as_chunks_mut::<4>();
+        let mut at = offset;
+        let mut get = |size: u32| {
+            let value = self.load(at, size);
+            at += u64::from(size);
+            value
+        };
+        for byte in head {
+            *byte = get(1) as u8;
+        }
+        for word in words {
+            *word = (get(4) as u32).to_le_bytes();
+        }
+        for byte in tail {
+            *byte = get(1) as u8;
         }
     }
 
     /// Copies bytes from the host and marks them.
     pub fn write(&self, offset: u64, bytes: &[u8]) {
-        for (i, byte) in bytes.iter().enumerate() {
-            self.store(offset + i as u64, 1, u64::from(*byte));
-            self.mark_written(offset + i as u64, 1);
+        let (head, rest) = bytes.split_at(head_bytes(offset, bytes.len()));
+        let (words, tail) = rest.as_chunks::<4>();
+        let mut at = offset;
+        let mut put = |value: u64, size: u32| {
+            self.store(at, size, value);
+            self.mark_written(at, size);
+            at += u64::from(size);
+        };
+        for &byte in head {
+            put(byte.into(), 1);
+        }
+        for &word in words {
+            put(u32::from_le_bytes(word).into(), 4);
+        }
+        for &byte in tail {
+            put(byte.into(), 1);
         }
     }
 
     /// How many of the bytes were never written.
     pub fn count_unwritten(&self, offset: u64, len: u64) -> usize {
+        if self.all_written() {
+            return 0;
+        }
         (offset..offset + len).filter(|&at| !self.is_written(at, 1)).count()
     }
+}
+
+/// How many of `len` bytes lie before the first whole word.
+fn head_bytes(offset: u64, len: usize) -> usize {
+    ((offset.wrapping_neg() & 3) as usize).min(len)
 }
 
 #[inline]

@@ -215,6 +215,14 @@ fn the_host_reads_writes_and_counts() {
     let mut out = [0; 10];
     memory.read(a, &mut out).unwrap();
     assert_eq!(out, [255, 255, 255, 1, 2, 3, 255, 255, 255, 255]);
+    // Copies begin and end anywhere in a word.
+    for (start, end) in [(0, 10), (1, 9), (2, 3), (3, 8), (5, 6), (9, 10)] {
+        let sent: Vec<u8> = (start..end).map(|i| 10 + i as u8).collect();
+        memory.write(a + start, &sent).unwrap();
+        let mut back = vec![0; sent.len()];
+        memory.read(a + start, &mut back).unwrap();
+        assert_eq!(back, sent);
+    }
     let error = memory.read(a + 5, &mut out).unwrap_err().to_string();
     assert!(error.starts_with("no allocation holds 10 bytes at") && error.contains("`a`+5"), "{error}");
     let b = memory.alloc("b", &[7; 5], AllocOptions { initialised: false, writable: true }).unwrap();
