@@ -38,23 +38,36 @@ class AssembleError(DiffcheckError):
 @cache
 def find_ptxas() -> Path:
     """Return the path of ptxas in the installed package. Raises `MissingRequirementError` when it is not there."""
-    remedy = "install it with: python -m pip install 'splitk-diffcheck[ptxas]'"
+    return program_of(PACKAGE, "ptxas", "ptxas")
+
+
+def program_of(package: str, program: str, extra: str) -> Path:
+    """Return the path of a program that a Python package holds; `extra` is the extra of this one that installs it.
+
+    Raises `MissingRequirementError` when it is not there.
+    """
+    remedy = f"install it with: python -m pip install 'splitk-diffcheck[{extra}]'"
     try:
-        files = metadata.files(PACKAGE)
+        files = metadata.files(package)
     except metadata.PackageNotFoundError:
-        raise MissingRequirementError(f"the Python package {PACKAGE} is not installed", remedy) from None
+        raise MissingRequirementError(f"the Python package {package} is not installed", remedy) from None
     for file in files or []:
-        if file.name in {"ptxas", "ptxas.exe"}:
+        if file.name in {program, f"{program}.exe"}:
             path = Path(str(file.locate()))
             if path.is_file():
                 return path
-    raise MissingRequirementError(f"the installed Python package {PACKAGE} holds no ptxas", remedy)
+    raise MissingRequirementError(f"the installed Python package {package} holds no {program}", remedy)
 
 
 @cache
 def ptxas_version() -> str:
     """Return ptxas' release and build, such as `13.0, V13.0.88`."""
-    text = _run([str(find_ptxas()), "--version"]).stdout
+    return version_of(find_ptxas())
+
+
+def version_of(program: Path) -> str:
+    """Return the release and build that one of NVIDIA's programs states."""
+    text = _run([str(program), "--version"]).stdout
     match = re.search(r"release (\S+), (V\S+)", text)
     return f"{match[1]}, {match[2]}" if match else " ".join(text.split())
 

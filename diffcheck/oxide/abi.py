@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from diffcheck.assemble.run import SHARED_BYTES
+
 # Parameter types in order, strides and pointers 64 bits wide.
 PARTIAL_PARAMS = ("u64",) * 6 + ("u32",) * 3 + ("u64",) * 5
 REDUCE_PARAMS = ("u64",) * 4 + ("u32", "u64")
 REDUCE_THREADS = 256
 LANES = 32
 STORAGE_BYTES = {"f32": 4, "f16": 2}
+# Steps of K and V that wait in shared memory (ring.rs), where a block has room for them.
+RING_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -38,22 +42,45 @@ def planned_kernels(target: str) -> tuple[KernelAbi, ...]:
     for row in rows:
         first, last = row["group_size"]
         for group_size in range(first, last + 1):
-            tile = (row["tile"].warps, row["tile"].rows)
-            kernel = _partial(row["storage"], group_size, row["head_dim"], *tile)
-            partials.setdefault(kernel.entry, kernel)
+            tile = _Tile(row["storage"], group_size, row["head_dim"], row["tile"].warps, row["tile"].rows)
+            partials.setdefault(tile.entry, tile.kernel(target))
     return (*partials.values(), *_reduces(sorted({row["head_dim"] for row in rows})))
 
 
-def _partial(storage: str, group_size: int, head_dim: int, warps: int, rows: int) -> KernelAbi:
-    lane_bytes = head_dim // LANES * STORAGE_BYTES[storage]
-    return KernelAbi(
-        entry=f"splitk_partial_{storage}_g{group_size}_d{head_dim}_w{warps}r{rows}",
-        params=PARTIAL_PARAMS,
-        threads=LANES * warps,
-        # Every warp leaves accumulators, maximum and sum of every head (partial.rs, `shared_bytes`).
-        dynamic_shared=4 * warps * group_size * (head_dim + 2),
-        row_loads=2 * rows * (lane_bytes // 16),
-    )
+@dataclass(frozen=True)
+class _Tile:
+    """What a partial kernel is stamped for."""
+
+    storage: str
+    group_size: int
+    head_dim: int
+    warps: int
+    rows: int
+
+    @property
+    def entry(self) -> str:
+        return f"splitk_partial_{self.storage}_g{self.group_size}_d{self.head_dim}_w{self.warps}r{self.rows}"
+
+    @property
+    def row_bytes(self) -> int:
+        return self.head_dim * STORAGE_BYTES[self.storage]
+
+    def kernel(self, target: str) -> KernelAbi:
+        return KernelAbi(
+            entry=self.entry,
+            params=PARTIAL_PARAMS,
+            threads=LANES * self.warps,
+            dynamic_shared=self._dynamic_shared(SHARED_BYTES[target]),
+            row_loads=2 * self.rows * (self.row_bytes // (16 * LANES)),
+        )
+
+    def _dynamic_shared(self, room: int) -> int:
+        # Every warp leaves accumulators, maximum and sum of every head; before that, the ring is in its place
+        # (partial.rs, `shared_bytes`).
+        merge = 4 * self.warps * self.group_size * (self.head_dim + 2)
+        ring = RING_STEPS * self.warps * 2 * self.rows * self.row_bytes
+        fits = self.row_bytes % (16 * LANES) == 0 and ring <= room
+        return max(ring, merge) if fits else merge
 
 
 def _reduces(head_dims: list[int]) -> Iterator[KernelAbi]:

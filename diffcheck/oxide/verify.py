@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from diffcheck import digest
 from diffcheck.assemble.ptxas import AssembleError, ptxas_version
@@ -102,23 +103,31 @@ def _file_problems(files: OxideFiles, manifest: Manifest, targets: tuple[str, ..
 
 def _target_problems(files: OxideFiles, manifest: Manifest, target: str) -> Iterator[str]:
     path = files.ptx_file(target)
-    where = f"ptx/{path.name}"
-    try:
-        content = path.read_bytes()
-        module = parse_module(content.decode(), path.name)
-        yield from (f"{where}: {problem}" for problem in _module_problems(module, target))
-        made = describe(content, target)
-    except (PtxTextError, AssembleError) as error:
-        yield f"ptx/{error}" if str(error).startswith(path.name) else f"{where}: {error}"
+    problems, made = _content_problems(path.read_bytes(), target)
+    yield from (f"ptx/{path.name}: {problem}" for problem in problems)
+    if made is None or ptxas_version() != manifest.ptxas_version:
         return
-    except UnicodeDecodeError as error:
-        yield f"{where}: is not text (byte {error.start})"
-        return
-    yield from (f"{where}: {problem}" for problem in _resource_problems(made))
     stated = manifest.targets[target]
-    if ptxas_version() == manifest.ptxas_version and made.kernels != stated.kernels:
+    if made.kernels != stated.kernels:
         entry = next(name for name in made.kernels if made.kernels[name] != stated.kernels.get(name))
         yield f"ptx/{files.manifest.name}: {target}: {entry} is not as this ptxas, the manifest's own, reports it"
+
+
+@lru_cache(maxsize=16)
+def _content_problems(content: bytes, target: str) -> tuple[tuple[str, ...], TargetFile | None]:
+    """What is wrong with a file by itself, and what ptxas makes of it (None: nothing)."""
+    try:
+        module = parse_module(content.decode(), f"{target}.ptx")
+    except UnicodeDecodeError as error:
+        return (f"is not text (byte {error.start})",), None
+    except PtxTextError as error:
+        return (str(error).removeprefix(f"{target}.ptx: "),), None
+    problems = list(_module_problems(module, target))
+    try:
+        made = describe(content, target)
+    except (PtxTextError, AssembleError) as error:
+        return (*problems, str(error).removeprefix(f"{target}.ptx: ")), None
+    return (*problems, *_resource_problems(made)), made
 
 
 def _module_problems(module: ModuleText, target: str) -> Iterator[str]:

@@ -5,12 +5,13 @@ The fault is planted in the reduce kernel's PTX, just before its store, so that 
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from diffcheck.arms import BuilderArm
+from diffcheck.arms import DeviceArm
 from diffcheck.executors.machine import MachineExecutor
 from diffcheck.parity.judge_case import run_arm
 from diffcheck.receipts.metrics import Check
@@ -25,25 +26,33 @@ UNDAMAGED = ("random-8x2-L65-f32", "random-8x2-L203-f32-chunk7")
 OUTPUTS = 2048
 
 
-def damage_mutant() -> Mutant:
-    """Return the mutant; the check that is meant to catch it is `bits`, by exactly 3 words of 2048."""
-    return Mutant(
-        "one-ulp-damage", "ptx", f"1 ULP off at the offsets {', '.join(map(str, OFFSETS))} of {OUTPUTS}", "bits", _plant
-    )
+def damage_mutant(
+    name: str = "one-ulp-damage", arm: Callable[[Edit], DeviceArm] = MutatedArm, edit: Edit | None = None
+) -> Mutant:
+    """Return the mutant of an arm; the check that is meant to catch it is `bits`, by exactly 3 words of 2048.
+
+    `edit` damages the outputs at `OFFSETS`; without one, `damage_edit` does it in the builder's PTX.
+    """
+    what = f"1 ULP off at the offsets {', '.join(map(str, OFFSETS))} of {OUTPUTS}"
+    return Mutant(name, "ptx", what, "bits", Damage(edit or damage_edit(), arm))
 
 
 def damage_edit() -> Edit:
     """Return the edit that adds one to the bit pattern of the outputs at `OFFSETS` (of a dense output)."""
-    return within(Place("splitk_reduce_", "write"), substitute(r"^ *st\.global\.f32 \[(%rd\d+)\], (%f\d+);", _damaged))
+    store = r"^ *st\.global\.f32 \[(%rd\d+)\], (%f\d+);"
+    return within(
+        Place("splitk_reduce_", "write"),
+        substitute(store, lambda match: damaged_store(match[0], match[1], match[2], "out")),
+    )
 
 
-def _damaged(store: re.Match[str]) -> str:
-    address, value = store[1], store[2]
+def damaged_store(store: str, address: str, value: str, out: str) -> str:
+    """Return a store of `value` to `address` with the damage before it; `out` is the parameter's name."""
     lines = [
         ".reg .b32 %mutant_r<2>;",
         ".reg .b64 %mutant_rd<2>;",
         ".reg .pred %mutant_p;",
-        "ld.param.u64 %mutant_rd0, [out];",
+        f"ld.param.u64 %mutant_rd0, [{out}];",
         "cvta.to.global.u64 %mutant_rd0, %mutant_rd0;",
         f"sub.s64 %mutant_rd1, {address}, %mutant_rd0;",
         "cvt.u32.u64 %mutant_r0, %mutant_rd1;",
@@ -53,23 +62,34 @@ def _damaged(store: re.Match[str]) -> str:
         lines.append(f"setp.eq.u32 %mutant_p, %mutant_r0, {4 * offset};")
         lines.append("@%mutant_p add.u32 %mutant_r1, %mutant_r1, 1;")
     lines.append(f"mov.b32 {value}, %mutant_r1;")
-    return "\n".join(f"    {line}" for line in lines) + "\n" + store[0]
+    return "\n".join(f"    {line}" for line in lines) + "\n" + store
 
 
-def _plant() -> Finding:
-    prepared = prepared_case(DAMAGED)
-    run = run_arm(prepared, MachineExecutor(), TARGET, MutatedArm(damage_edit()))
-    if run.outcome is None:
-        return Finding((), run.checks[0].reason, f"{DAMAGED} did not run: {run.checks[0].reason}")
-    (bits,) = (check for check in run.checks if check.name == "bits")
-    problems = _problems(bits, np.flatnonzero(run.outcome.out.view(np.uint32) != prepared.expected.view(np.uint32)))
-    for name in UNDAMAGED:
-        failed = [check for check in checks_of(name, BuilderArm()) if not check.holds]
-        problems += [f"{name}, which is undamaged: {check.name}: {check.reason}" for check in failed]
-    percent = bits.whole.bitwise_percent if bits.whole else 0.0
-    return Finding(
-        ("bits",) if not bits.holds else (), f"{DAMAGED}, {percent:.4f} % of all: {bits.reason}", "; ".join(problems)
-    )
+@dataclass(frozen=True)
+class Damage:
+    """The damage in one arm's kernels; two more cases run beside it, undamaged."""
+
+    edit: Edit
+    arm: Callable[[Edit], DeviceArm]
+
+    def __call__(self) -> Finding:
+        """Run the damaged kernels and see exactly the damage."""
+        prepared = prepared_case(DAMAGED)
+        run = run_arm(prepared, MachineExecutor(), TARGET, self.arm(self.edit))
+        if run.outcome is None:
+            return Finding((), run.checks[0].reason, f"{DAMAGED} did not run: {run.checks[0].reason}")
+        (bits,) = (check for check in run.checks if check.name == "bits")
+        problems = _problems(bits, np.flatnonzero(run.outcome.out.view(np.uint32) != prepared.expected.view(np.uint32)))
+        for name in UNDAMAGED:
+            failed = [check for check in checks_of(name, self.arm(_unchanged)) if not check.holds]
+            problems += [f"{name}, which is undamaged: {check.name}: {check.reason}" for check in failed]
+        percent = bits.whole.bitwise_percent if bits.whole else 0.0
+        evidence = f"{DAMAGED}, {percent:.4f} % of all: {bits.reason}"
+        return Finding(("bits",) if not bits.holds else (), evidence, "; ".join(problems))
+
+
+def _unchanged(text: str) -> str:
+    return text
 
 
 def _problems(bits: Check, moved: npt.NDArray[np.intp]) -> list[str]:

@@ -1,12 +1,12 @@
-"""Run the builder's kernels with a planted fault in the PTX machine."""
+"""Run an arm's kernels with a planted fault in the PTX machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from diffcheck.arms import BuilderArm, Problem, TwinArm
+from diffcheck.arms import BuilderArm, DeviceArm, OxideArm, Problem, TwinArm
 from diffcheck.cases import get_case
 from diffcheck.executors.machine import MachineExecutor
 from diffcheck.executors.program import Program
@@ -32,28 +32,41 @@ class MutatedArm(BuilderArm):
         return replace(program, ptx=self.edit(program.ptx))
 
 
+class MutatedOxideArm(OxideArm):
+    """The Rust kernels after an edit of their PTX."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.edit = edit
+
+    def program(self, problem: Problem, target: str) -> Program:
+        """Return the Rust kernels' program with the edited text."""
+        program = super().program(problem, target)
+        return replace(program, ptx=self.edit(program.ptx))
+
+
 @lru_cache(maxsize=32)
 def prepared_case(name: str) -> Prepared:
     """Return a small case with oracle and twin, computed once."""
     return prepare(get_case(name), PROFILE, TwinArm(), threads=0)
 
 
-def checks_of(case: str, arm: BuilderArm) -> tuple[Check, ...]:
+def checks_of(case: str, arm: DeviceArm) -> tuple[Check, ...]:
     """Return the checks of one arm's run of one case in the PTX machine."""
     return run_arm(prepared_case(case), MachineExecutor(), TARGET, arm).checks
 
 
 @dataclass(frozen=True)
 class PtxFault:
-    """An edit of the PTX and the cases on which it must show."""
+    """An edit of the PTX, the cases on which it must show, and the arm whose kernels are edited."""
 
     edit: Edit
     cases: Sequence[str]
+    arm: Callable[[Edit], DeviceArm] = MutatedArm
 
     def __call__(self) -> Finding:
         """Plant the fault, run the cases and collect the checks that fail."""
         failed = [
-            (case, check) for case in self.cases for check in checks_of(case, MutatedArm(self.edit)) if not check.holds
+            (case, check) for case in self.cases for check in checks_of(case, self.arm(self.edit)) if not check.holds
         ]
         names = tuple(dict.fromkeys(check.name for _, check in failed))
         if not failed:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from diffcheck.errors import choose
 from diffcheck.selftest.base import Mutant
-from diffcheck.selftest.mutants import comparator, ptx, twin
+from diffcheck.selftest.mutants import comparator, files, oxide, ptx, twin
 
 
 def all_mutants() -> tuple[Mutant, ...]:
     """Return every mutant, those in PTX first."""
-    return (*ptx.mutants(), *twin.mutants(), *comparator.mutants())
+    return (*ptx.mutants(), *oxide.mutants(), *files.mutants(), *twin.mutants(), *comparator.mutants())
 
 
 def select_mutants(names: Sequence[str]) -> tuple[Mutant, ...]:

@@ -11,10 +11,13 @@
 
 mod arith;
 mod butterfly;
+mod cursor;
+mod loaded;
 mod memory;
 mod names;
 mod partial;
 mod reduce;
+mod ring;
 mod storage;
 mod unroll;
 mod warp_state;
@@ -80,14 +83,8 @@ partial_kernels! {
     splitk_partial_f16_g4_d256_w12r4: F16, g 4, d 256, w 12, r 4;
     splitk_partial_f16_g5_d256_w12r4: F16, g 5, d 256, w 12, r 4;
     splitk_partial_f16_g6_d256_w12r4: F16, g 6, d 256, w 12, r 4;
-    splitk_partial_f16_g1_d256_w12r8: F16, g 1, d 256, w 12, r 8;
-    splitk_partial_f16_g2_d256_w12r8: F16, g 2, d 256, w 12, r 8;
-    splitk_partial_f16_g3_d256_w12r8: F16, g 3, d 256, w 12, r 8;
-    splitk_partial_f16_g4_d256_w12r8: F16, g 4, d 256, w 12, r 8;
     splitk_partial_f16_g7_d256_w8r4: F16, g 7, d 256, w 8, r 4;
     splitk_partial_f16_g8_d256_w8r4: F16, g 8, d 256, w 8, r 4;
-    splitk_partial_f16_g7_d256_w8r8: F16, g 7, d 256, w 8, r 8;
-    splitk_partial_f16_g8_d256_w8r8: F16, g 8, d 256, w 8, r 8;
     splitk_partial_f32_g1_d256_w12r4: F32, g 1, d 256, w 12, r 4;
     splitk_partial_f32_g2_d256_w12r4: F32, g 2, d 256, w 12, r 4;
     splitk_partial_f32_g3_d256_w12r4: F32, g 3, d 256, w 12, r 4;

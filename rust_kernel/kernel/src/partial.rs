@@ -1,16 +1,19 @@
 //! The partial kernel: one KV head and one split of the context a block (contract, section 5).
 //!
-//! A row of K or V is one or two 16-byte loads a lane. A warp step takes `R` rows: all their loads are issued before the
-//! first is used. Its `R * G` scores are reduced together and end one or two to a lane (`butterfly.rs`); that lane alone
+//! A row of K or V is one or two 16-byte loads a lane. A warp step takes `R` rows; the next step's are on their way while
+//! this one is computed (`ring.rs`), or all of a step's are requested before the first is used (`loaded.rs`). A step's `R * G` scores are reduced together and end one or two to a lane (`butterfly.rs`); that lane alone
 //! takes their exponentials and keeps the sums that belong to them. The accumulators stay with the lane that holds their
 //! dimension (`warp_state.rs`). At the end the warps meet in shared memory and are merged in order, here.
 
 use cuda_device::{thread, vector::F32x4, warp};
 
 use crate::arith::{LOWEST, exp, fma, max, sub};
+use crate::cursor::Cursor;
+use crate::loaded::Loaded;
+use crate::ring::{Ring, ring_bytes, ring_fits};
 use crate::storage::Storage;
 use crate::unroll::unrolled;
-use crate::warp_state::{Cursor, Warp};
+use crate::warp_state::Warp;
 
 /// What the launch passes, in the order of section 8; strides count elements.
 pub struct Args {
@@ -32,10 +35,13 @@ pub struct Args {
     pub shared: *mut f32,
 }
 
-/// Bytes of dynamic shared memory that a launch needs: `acc`, then `m`, then `s` of every warp and head.
+/// Bytes of dynamic shared memory that a launch needs for `words` 32-bit words of K or V a lane and row: the ring, where
+/// a block has room for it, and in its place later `acc`, then `m`, then `s` of every warp and head.
 #[must_use]
-pub const fn shared_bytes(warps: usize, heads: usize, head_dim: usize) -> usize {
-    4 * warps * heads * (head_dim + 2)
+pub const fn shared_bytes(warps: usize, rows: usize, heads: usize, head_dim: usize, words: usize) -> usize {
+    let merge = 4 * warps * heads * (head_dim + 2);
+    let ring = if ring_fits(warps, rows, words) { ring_bytes(warps, rows, words) } else { 0 };
+    if ring > merge { ring } else { merge }
 }
 
 /// The whole kernel for `G` heads a KV head, head dimension `D`, `W` warps and `R` rows a step.
@@ -45,7 +51,7 @@ pub const fn shared_bytes(warps: usize, heads: usize, head_dim: usize) -> usize 
 /// `SLOTS` scores a lane at its end.
 ///
 /// # Safety
-/// The launch is as section 8 says: grid `(num_kv_heads, n_splits)`, block `32 * W`, at least `shared_bytes(W, G, D)` of
+/// The launch is as section 8 says: grid `(num_kv_heads, n_splits)`, block `32 * W`, at least `shared_bytes(W, R, G, D, WORDS)` of
 /// dynamic shared memory; arrays, strides and alignment as section 2; `n_splits` is `ceil(kv_len / chunk)` and both are
 /// at least 1.
 #[inline(always)]
@@ -68,12 +74,6 @@ pub unsafe fn partial<
     let kv_head = thread::blockIdx_x() as usize;
     let split = thread::blockIdx_y();
 
-    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
-    let mut state = unsafe {
-        let q = args.q.add(kv_head * G * args.q_stride_head);
-        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
-    };
-
     // The split is never empty, `split * chunk < kv_len`, so nothing here wraps.
     let first_key = split * args.chunk;
     let keys = args.chunk.min(args.kv_len - first_key);
@@ -81,24 +81,47 @@ pub unsafe fn partial<
     let row = first_key as usize + warp_first as usize;
     let in_row = lane as usize * Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::VECTOR_BYTES;
     let cursor = |base: *const u8, stride_row: usize, stride_head: usize| {
-        let mut cursor = Cursor {
-            next: base.wrapping_add(kv_head * stride_head * S::BYTES + in_row),
-            row_bytes: stride_row * S::BYTES,
-        };
-        cursor.skip(row);
-        cursor
+        let row_bytes = stride_row * S::BYTES;
+        let head = base.wrapping_add(kv_head * stride_head * S::BYTES + in_row);
+        Cursor::new(head.wrapping_add(row * row_bytes), row_bytes, W * R)
     };
     let mut k = cursor(args.k, args.k_stride_row, args.k_stride_head);
     let mut v = cursor(args.v, args.v_stride_row, args.v_stride_head);
 
     // Rows of the split from this warp's next one on. The same in all lanes, so the warp stays whole for its shuffles.
     let mut left = keys.saturating_sub(warp_first);
-    while left > 0 {
-        // SAFETY: the next min(left, R) rows at k and v are live, and the whole warp is here.
-        unsafe { state.step(&k, &v, left) };
-        k.skip(W * R);
-        v.skip(W * R);
-        left = left.saturating_sub((W * R) as u32);
+    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
+    let mut state = unsafe {
+        let q = args.q.add(kv_head * G * args.q_stride_head);
+        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
+    };
+    if const { ring_fits(W, R, WORDS) } {
+        // SAFETY: the launch gives the ring its room, and the merge takes that only after the barrier below.
+        let mut ring = unsafe { Ring::<R, WORDS>::new(args.shared, warp, lane) };
+        // SAFETY: the next min(left, R) rows at k and v are live.
+        unsafe { ring.request_first(&k, &v, left) };
+        while left > 0 {
+            k.pass_step();
+            v.pass_step();
+            let rest = left.saturating_sub((W * R) as u32);
+            // SAFETY: the min(rest, R) rows of the step after this one are live, this lane is done with the step before,
+            // and the whole warp is here.
+            unsafe {
+                ring.request_next(&k, &v, rest);
+                state.step(&ring, left);
+            }
+            ring.turn();
+            left = rest;
+        }
+        thread::sync_threads();
+    } else {
+        while left > 0 {
+            // SAFETY: the next min(left, R) rows at k and v are live, and the whole warp is here.
+            unsafe { state.step(&Loaded::<R, WORDS>::load(&k, &v, left), left) };
+            k.pass_step();
+            v.pass_step();
+            left = left.saturating_sub((W * R) as u32);
+        }
     }
 
     let shared = Shared::<G, D, W> { base: args.shared };

@@ -49,7 +49,7 @@ impl Storage for F16 {
 }
 
 /// Bytes from one vector of a lane to its next: the other lanes' 16-byte vectors lie between (lane map, section 3).
-const VECTOR_STRIDE: usize = 32 * 16;
+pub const VECTOR_STRIDE: usize = 32 * 16;
 
 /// The `WORDS` words that this lane holds of one row, `first` being the address of its first vector. If `MASKED`, the
 /// row may be one that is not `live`: then nothing is read and the words are zeros, +0 in every storage type.

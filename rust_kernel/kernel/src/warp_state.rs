@@ -7,39 +7,16 @@ use cuda_device::{vector::F32x4, warp};
 use crate::arith::{LOWEST, add, div, exp, fma, max, mul, sub};
 use crate::butterfly::{exchange, finish, home, max_over_rows, sum_over_rows};
 use crate::memory::load_16;
-use crate::storage::{Storage, load_lane};
+use crate::storage::Storage;
 use crate::unroll::unrolled;
 
-/// A lane's way through K or V: its first vector of the warp's next row, and the way from row to row.
-pub struct Cursor {
-    pub next: *const u8,
-    pub row_bytes: usize,
-}
+/// The rows of one warp step, where they wait for their use.
+pub trait Rows<const WORDS: usize> {
+    /// This lane's words of row `r` of K.
+    fn k(&self, r: usize) -> [u32; WORDS];
 
-impl Cursor {
-    /// Passes `rows` rows. The address may leave the array; it is used only where its row is live.
-    #[inline(always)]
-    pub fn skip(&mut self, rows: usize) {
-        self.next = self.next.wrapping_add(rows * self.row_bytes);
-    }
-
-    /// The lane's words of the next `R` rows. If `MASKED`, rows `left` and on are not read and count as +0, which is
-    /// section 5.4's value for V; for K any value would do, as section 5.1 replaces the score.
-    ///
-    /// # Safety
-    /// The first `left` of the next `R` rows are live, or all of them unless `MASKED`.
-    #[inline(always)]
-    unsafe fn load<const R: usize, const WORDS: usize, const MASKED: bool>(&self, left: u32) -> [[u32; WORDS]; R] {
-        let mut rows = [[0; WORDS]; R];
-        let mut row = self.next;
-        unrolled!(r in 0..R, {
-            // SAFETY: K and V are not written while the kernel runs, and section 2 gives base and strides the
-            // alignment of the loads.
-            rows[r] = unsafe { load_lane::<WORDS, MASKED>(row, (r as u32) < left) };
-            row = row.wrapping_add(self.row_bytes);
-        });
-        rows
-    }
+    /// This lane's words of row `r` of V; +0 of a masked row.
+    fn v(&self, r: usize) -> [u32; WORDS];
 }
 
 /// A warp's state, one lane's share of it. All of it lives in registers.
@@ -109,35 +86,26 @@ impl<
         warp
     }
 
-    /// One warp step over the next `R` rows of K and V; rows `left` and on are masked.
+    /// One warp step; rows `left` and on are masked.
     ///
     /// # Safety
-    /// `left >= 1`; the first `min(left, R)` rows at both cursors are live; all lanes of the warp are here.
+    /// `left >= 1`; all lanes of the warp are here.
     #[inline(always)]
-    pub unsafe fn step(&mut self, k: &Cursor, v: &Cursor, left: u32) {
-        // All loads come before the first use, and the branch holds them there: ptxas moves none past the place where
-        // its arms meet, but would defer half of V to save registers if the code ran straight on.
-        let (k_rows, v_rows) = if left >= R as u32 {
-            // SAFETY: all R rows are live.
-            unsafe { (k.load::<R, WORDS, false>(left), v.load::<R, WORDS, false>(left)) }
-        } else {
-            // SAFETY: this function's own contract.
-            unsafe { (k.load::<R, WORDS, true>(left), v.load::<R, WORDS, true>(left)) }
-        };
-        let score = self.scores(&k_rows, left);
+    pub unsafe fn step(&mut self, rows: &impl Rows<WORDS>, left: u32) {
+        let score = self.scores(rows, left);
         self.raise_maximum(&score);
         let p = self.weights(&score);
-        self.accumulate(&p, &v_rows);
+        self.accumulate(&p, rows);
     }
 
     /// Section 5.1: the scores that this lane carries.
     #[inline(always)]
-    fn scores(&self, k_rows: &[[u32; WORDS]; R], left: u32) -> [f32; SLOTS] {
+    fn scores(&self, rows: &impl Rows<WORDS>, left: u32) -> [f32; SLOTS] {
         // The butterfly's first level follows at once on the two rows that it pairs: half the sums are never alive.
         let mut sums = [0.0; HALF];
         unrolled!(r in 0..R / 2, {
-            let low = self.dots(&k_rows[r]);
-            let high = self.dots(&k_rows[r + R / 2]);
+            let low = self.dots(&rows.k(r));
+            let high = self.dots(&rows.k(r + R / 2));
             unrolled!(g in 0..G, {
                 sums[r * G + g] = exchange(low[g], high[g], 16, self.lane);
             });
@@ -206,15 +174,16 @@ impl<
 
     /// Section 5.4: `acc = fma(p, v, acc)`, the rows in order. Each weight comes from the lane that carries it.
     #[inline(always)]
-    fn accumulate(&mut self, p: &[f32; SLOTS], v_rows: &[[u32; WORDS]; R]) {
+    fn accumulate(&mut self, p: &[f32; SLOTS], rows: &impl Rows<WORDS>) {
         unrolled!(r in 0..R, {
             let mut weight = [0.0; G];
             unrolled!(g in 0..G, {
                 let (carrier, slot) = home(r * G + g, R * G);
                 weight[g] = warp::shuffle_f32(p[slot], carrier);
             });
+            let words = rows.v(r);
             unrolled!(i in 0..E, {
-                let v = S::widen(&v_rows[r], i);
+                let v = S::widen(&words, i);
                 unrolled!(g in 0..G, {
                     self.acc[g][i] = fma(weight[g], v, self.acc[g][i]);
                 });

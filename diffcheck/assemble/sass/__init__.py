@@ -1,0 +1,1 @@
+"""What the assembler made of a kernel, instruction by instruction, from NVIDIA's disassembler."""

@@ -1,0 +1,131 @@
+"""Disassemble kernels side by side and compare the arms' hot loops."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from diffcheck.arms import Kernel
+from diffcheck.assemble.ptxas import assemble_into, parse_report, ptxas_version
+from diffcheck.assemble.run import Job
+from diffcheck.assemble.sass.flow import Graph, Loop, cheapest_turn, graph_of, natural_loops
+from diffcheck.assemble.sass.mix import is_padding, mix_of, row_bytes_requested
+from diffcheck.assemble.sass.model import HotLoop, SassKernel, SassRatio, SassReport
+from diffcheck.assemble.sass.nvdisasm import Listing, disassemble, find_nvdisasm, nvdisasm_version
+from diffcheck.assemble.sass.occupancy import blocks_per_sm, occupancy
+from diffcheck.assemble.sass.reasons import LIMIT, reason_for
+from diffcheck.workers import in_threads, usable_cores
+
+INSTRUCTION_BYTES = 16
+_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f16|f32)_g\d+_d(?P<head_dim>\d+)_w\d+r(?P<rows>\d+)")
+_LANE_BYTES = {"f16": 2, "f32": 4}
+
+
+def disassemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> SassReport:
+    """Assemble and disassemble every job, as many at a time as there are cores; results in the order of the jobs.
+
+    `advance` is called with a kernel's name as it is done. Raises `MissingRequirementError` without ptxas or nvdisasm.
+    """
+    find_nvdisasm()
+    found: dict[int, SassKernel] = {}
+    for index, kernel in in_threads(_one, jobs, usable_cores()):
+        found[index] = kernel
+        advance(kernel.entry)
+    kernels = tuple(found[i] for i in range(len(jobs)))
+    ratios = tuple(compare_arms(kernels, "oxide", "builder"))
+    return SassReport(
+        ptxas_version=ptxas_version(),
+        nvdisasm_version=nvdisasm_version(),
+        status="holds" if all(ratio.holds for ratio in ratios) else "fails",
+        kernels=kernels,
+        ratios=ratios,
+    )
+
+
+def compare_arms(kernels: Sequence[SassKernel], a: str, b: str) -> list[SassRatio]:
+    """Return the ratio a : b for every kernel that both arms have and whose hot loop loads rows."""
+    by_name = {(kernel.arm, kernel.entry, kernel.target): kernel.loop for kernel in kernels}
+    ratios: list[SassRatio] = []
+    for (arm, entry, target), loop in by_name.items():
+        other = by_name.get((b, entry, target))
+        if arm == a and loop and other and loop.per_row and other.per_row:
+            ratios.append(_ratio(entry, target, (a, loop.per_row), (b, other.per_row)))
+    return ratios
+
+
+def _ratio(entry: str, target: str, a: tuple[str, float], b: tuple[str, float]) -> SassRatio:
+    ratio = a[1] / b[1]
+    reason = "" if ratio <= LIMIT else reason_for(entry, target)
+    return SassRatio(
+        entry=entry,
+        target=target,
+        a=a[0],
+        b=b[0],
+        a_per_row=a[1],
+        b_per_row=b[1],
+        ratio=ratio,
+        holds=ratio <= LIMIT or reason != "",
+        reason=reason,
+    )
+
+
+def _one(job: Job) -> SassKernel:
+    kernel = job.arm.kernel(job.entry, job.target)
+    with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
+        cubin = Path(folder) / "kernel.cubin"
+        report = assemble_into(kernel.ptx, job.target, cubin, job.entry)
+        listing = disassemble(cubin, job.entry)
+    used = parse_report(report, job.entry)
+    blocks = blocks_per_sm(job.target, kernel.threads, used.registers, used.static_shared + kernel.dynamic_shared)
+    instructions = without_padding(listing)
+    return SassKernel(
+        arm=job.arm.name,
+        entry=job.entry,
+        target=job.target,
+        registers=used.registers,
+        blocks_per_sm=blocks,
+        occupancy=occupancy(job.target, kernel.threads, blocks),
+        code_bytes=INSTRUCTION_BYTES * instructions,
+        instructions=instructions,
+        mix=mix_of(listing.instructions),
+        loop=hot_loop(listing, kernel),
+    )
+
+
+def without_padding(listing: Listing) -> int:
+    """Count the instructions that are not padding."""
+    return sum(not is_padding(instruction) for instruction in listing.instructions)
+
+
+def hot_loop(listing: Listing, kernel: Kernel) -> HotLoop | None:
+    """Return the loop with the most FFMA, None where no loop has any."""
+    graph = graph_of(listing)
+    loops = [(ffmas(graph, loop), loop) for loop in natural_loops(graph)]
+    most, loop = max(loops, key=lambda one: (one[0], -len(one[1].blocks)), default=(0, None))
+    if loop is None or most == 0:
+        return None
+    blocks = cheapest_turn(graph, loop, row_bytes_requested)
+    turn = [one for block in blocks for one in graph.instructions(block) if not is_padding(one)]
+    rows = rows_of_turn(kernel.entry, sum(map(row_bytes_requested, turn)))
+    return HotLoop(
+        instructions=len(turn),
+        instructions_all=sum(not is_padding(one) for block in loop.blocks for one in graph.instructions(block)),
+        rows=rows,
+        per_row=len(turn) / rows if rows else None,
+        mix=mix_of(turn),
+    )
+
+
+def ffmas(graph: Graph, loop: Loop) -> int:
+    """Count the FFMA of a loop."""
+    return sum(one.base == "FFMA" for block in loop.blocks for one in graph.instructions(block))
+
+
+def rows_of_turn(entry: str, lane_bytes: int) -> int:
+    """Return how many rows of K, and as many of V, a lane's `lane_bytes` of a turn are; 0 for kernels without rows."""
+    name = _PARTIAL.fullmatch(entry)
+    if name is None:
+        return 0
+    return lane_bytes // (2 * int(name["head_dim"]) // 32 * _LANE_BYTES[name["storage"]])
