@@ -34,11 +34,10 @@ fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
 
 /// The operations on one type; `$unsigned` has the same bits without a sign.
 macro_rules! ops {
-    ($name:ident, $t:ty, $unsigned:ty) => {
+    ($name:ident, $fields:ident, $t:ty, $unsigned:ty) => {
         #[inline(always)]
         fn $name(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: BitOp) {
             type T = $t;
-            type U = $unsigned;
             // A shift past the width leaves only zeros, or copies of the sign.
             let last = T::BITS - 1;
             match op {
@@ -54,6 +53,30 @@ macro_rules! ops {
                 BitOp::Brev => map1(regs, i, mask, |a: T| a.reverse_bits()),
                 BitOp::Clz => map1(regs, i, mask, |a: T| a.leading_zeros()),
                 BitOp::Popc => map1(regs, i, mask, |a: T| a.count_ones()),
+                BitOp::Bfe | BitOp::Bfi | BitOp::Bfind { .. } => $fields(regs, i, mask, op),
+                BitOp::Lop3 { table } => map3(regs, i, mask, |a: T, b: T, c: T| {
+                    let term = |bit: u32, value: T| if table >> bit & 1 == 1 { value } else { 0 };
+                    term(0, !a & !b & !c)
+                        | term(1, !a & !b & c)
+                        | term(2, !a & b & !c)
+                        | term(3, !a & b & c)
+                        | term(4, a & !b & !c)
+                        | term(5, a & !b & c)
+                        | term(6, a & b & !c)
+                        | term(7, a & b & c)
+                }),
+                BitOp::Shf { left, wrap } => map3(regs, i, mask, |a: u32, b: u32, n: u32| funnel(a, b, n, left, wrap)),
+                BitOp::Prmt(mode) => map3(regs, i, mask, |a: u32, b: u32, c: u32| permute(a, b, c, mode)),
+            }
+        }
+
+        /// Bit fields and leading bits.
+        #[inline(always)]
+        fn $fields(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: BitOp) {
+            type T = $t;
+            type U = $unsigned;
+            let last = T::BITS - 1;
+            match op {
                 BitOp::Bfe => map3(regs, i, mask, |a: T, position: u32, length: u32| {
                     let (position, length) = (position & 0xff, length & 0xff);
                     if length == 0 {
@@ -83,30 +106,18 @@ macro_rules! ops {
                         (false, false) => last - zeros,
                     }
                 }),
-                BitOp::Lop3 { table } => map3(regs, i, mask, |a: T, b: T, c: T| {
-                    let term = |bit: u32, value: T| if table >> bit & 1 == 1 { value } else { 0 };
-                    term(0, !a & !b & !c)
-                        | term(1, !a & !b & c)
-                        | term(2, !a & b & !c)
-                        | term(3, !a & b & c)
-                        | term(4, a & !b & !c)
-                        | term(5, a & !b & c)
-                        | term(6, a & b & !c)
-                        | term(7, a & b & c)
-                }),
-                BitOp::Shf { left, wrap } => map3(regs, i, mask, |a: u32, b: u32, n: u32| funnel(a, b, n, left, wrap)),
-                BitOp::Prmt(mode) => map3(regs, i, mask, |a: u32, b: u32, c: u32| permute(a, b, c, mode)),
+                _ => {}
             }
         }
     };
 }
 
-ops!(u16_ops, u16, u16);
-ops!(i16_ops, i16, u16);
-ops!(u32_ops, u32, u32);
-ops!(i32_ops, i32, u32);
-ops!(u64_ops, u64, u64);
-ops!(i64_ops, i64, u64);
+ops!(u16_ops, u16_fields, u16, u16);
+ops!(i16_ops, i16_fields, i16, u16);
+ops!(u32_ops, u32_fields, u32, u32);
+ops!(i32_ops, i32_fields, i32, u32);
+ops!(u64_ops, u64_fields, u64, u64);
+ops!(i64_ops, i64_fields, i64, u64);
 
 /// A 32-bit window of the 64 bits `b:a`.
 #[inline(always)]

@@ -149,6 +149,24 @@ impl<'p> Warp<'p> {
         mask: u32,
         next: u32,
     ) -> Result<Flow, Box<Trap>> {
+        match inst.op {
+            Op::Barrier { kind, counted, aligned } => self.barrier(inst, active, kind, counted, aligned),
+            Op::Branch => {
+                self.part(active, mask, inst, next);
+                Ok(Flow::Frames)
+            }
+            Op::Exit => {
+                self.exit(active, next);
+                Ok(Flow::Frames)
+            }
+            Op::Trap => Err(Trap::lanes(FaultKind::Trap, active, "the kernel stops itself")),
+            _ => self.compute(isa, spaces, inst, active).map(|()| Flow::Next),
+        }
+    }
+
+    /// Executes an instruction that only moves data.
+    #[inline]
+    fn compute(&mut self, isa: Isa, spaces: &Spaces<'_>, inst: &Inst, active: u32) -> Result<(), Box<Trap>> {
         let regs = &mut self.regs;
         match inst.op {
             Op::Float(..) => isa.run(float::native, float::portable, regs, inst, active),
@@ -180,19 +198,9 @@ impl<'p> Warp<'p> {
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
             Op::ActiveMask => collective::active_mask(regs, inst, active),
             Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
-            Op::Nop => {}
-            Op::Barrier { kind, counted, aligned } => return self.barrier(inst, active, kind, counted, aligned),
-            Op::Branch => {
-                self.part(active, mask, inst, next);
-                return Ok(Flow::Frames);
-            }
-            Op::Exit => {
-                self.exit(active, next);
-                return Ok(Flow::Frames);
-            }
-            Op::Trap => return Err(Trap::lanes(FaultKind::Trap, active, "the kernel stops itself")),
+            Op::Nop | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
         }
-        Ok(Flow::Next)
+        Ok(())
     }
 
     /// Splits the top frame at a branch that only `taken` of its lanes take.
