@@ -94,6 +94,10 @@ def _split_edges() -> Iterator[Case]:
         # Several steps a warp within one split, and more splits than the reduce kernel's eight classes.
         yield case("random", (4, 1), 4097, storage, policy="fixed:3")
         yield case("random", (2, 1), 1031, storage, policy="chunk:11")
+        # The reduce kernel reads 256 splits a step: steps in the middle, and a last one that fills every slot but some.
+        yield case("random", (4, 1), 763, storage, policy="chunk:1")
+    # As many splits as made another kernel's shared memory pass its limit.
+    yield case("needles", (1, 1), 12_289, "f16", policy="chunk:1")
 
 
 def _long() -> Iterator[Case]:
@@ -151,6 +155,9 @@ def _special_values() -> Iterator[Case]:
         for generator in generators:
             yield case(generator, (8, 2), 203, storage, suites=QUICK)
             yield case(generator, (6, 2), 250, storage, policy="chunk:7")
+        # Stale rows behind the mask of a warp's last step, and stale sums behind that of the reduce kernel's.
+        yield case("inf-rows", (8, 2), 201, storage, policy="fixed:1", suites=QUICK)
+        yield case("inf-rows", (4, 1), 300, storage, policy="chunk:1")
 
 
 def _layouts() -> Iterator[Case]:

@@ -127,3 +127,20 @@ def inf_value(request: Request) -> F32Array:
     for dim, value in ((1, np.inf), (2, -np.inf), (130, np.nan), (255, np.nan)):
         exact[heads, dim] = value
     return exact
+
+
+@generator(
+    "inf-rows",
+    "+inf in every kept row of V, each in a dimension of its own: +inf there, the rest exact",
+    expect="exact",
+)
+def inf_rows(request: Request) -> F32Array:
+    """A row or a partial sum that is used once more with weight 0, such as a stale one behind a mask, makes a NaN."""
+    kept = keep_some(request)
+    whole_values(request, kept)
+    exact = kept_means(request, kept)
+    for key, kv_head in np.argwhere(kept):
+        dim = key % request.case.head_dim
+        request.v[key, kv_head, dim] = np.inf
+        exact[request.heads_of(kv_head), dim] = np.inf
+    return exact
