@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 from py_builder_kernel.ptx.dtype import DTYPES, DType, wide
 from py_builder_kernel.ptx.errors import PtxBuildError
@@ -73,7 +73,31 @@ class Bound:
         return max([self.form.ptx, *(n.ptx for n in needs)]), max([self.form.sm, *(n.sm for n in needs)])
 
 
-def _form(entry: dict[str, Any]) -> Form:
+# The keys of each kind of table in the file: those that must be there, and those that may be.
+_FILE_KEYS: Final = (("schema", "op"), ())
+_FORM_KEYS: Final = (("opcode", "slots", "operands", "ptx", "sm"), ("need", "strict", "why"))
+_SLOT_KEYS: Final = (("name", "of"), ("optional",))
+_NEED_KEYS: Final = (("slot", "word", "ptx", "sm"), ())
+_SCHEMA: Final = 1
+
+
+def _check_keys(where: str, table: Mapping[str, Any], keys: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
+    required, optional = keys
+    unknown = [key for key in table if key not in required + optional]
+    missing = [key for key in required if key not in table]
+    if unknown or missing:
+        what = f"key {unknown[0]!r} is not allowed" if unknown else f"key {missing[0]!r} is missing"
+        raise PtxBuildError(f"{where}: {what}, allowed: {', '.join(required + optional)}")
+
+
+def _form(where: str, entry: dict[str, Any]) -> Form:
+    _check_keys(where, entry, _FORM_KEYS)
+    for slot in entry["slots"]:
+        _check_keys(f"{where}, slots", slot, _SLOT_KEYS)
+    for need in entry.get("need", ()):
+        _check_keys(f"{where}, need", need, _NEED_KEYS)
+    if entry.get("strict") not in (None, "refuse") or ("strict" in entry) != ("why" in entry):
+        raise PtxBuildError(f"{where}: strict is {entry.get('strict')!r}, allowed: 'refuse', with a why, or neither")
     slots = tuple(Slot(s["name"], tuple(s["of"]), bool(s.get("optional", False))) for s in entry["slots"])
     need = tuple(Need(n["slot"], n["word"], parse_version(n["ptx"]), int(n["sm"])) for n in entry.get("need", ()))
     refused = entry["why"] if entry.get("strict") == "refuse" else None
@@ -85,9 +109,26 @@ def _form(entry: dict[str, Any]) -> Form:
 def forms() -> Mapping[str, tuple[Form, ...]]:
     """The table by opcode, in the order of the file."""
     text = resources.files("py_builder_kernel").joinpath("opcodes.toml").read_text(encoding="utf-8")
+    return read_forms(text, "opcodes.toml")
+
+
+def read_forms(text: str, name: str) -> Mapping[str, tuple[Form, ...]]:
+    """The forms of a table that is given as text, by opcode; `name` is what errors call it.
+
+    Raises PtxBuildError for text that is no TOML, another schema, and a key that is unknown or missing: a misspelt one
+    must not read as one that was left out.
+    """
+    try:
+        file = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PtxBuildError(f"{name}: {error}") from error
+    _check_keys(name, file, _FILE_KEYS)
+    if file["schema"] != _SCHEMA:
+        raise PtxBuildError(f"{name}: schema is {file['schema']!r}, allowed: {_SCHEMA}")
     by_opcode: dict[str, list[Form]] = {}
-    for entry in tomllib.loads(text)["op"]:
-        by_opcode.setdefault(entry["opcode"], []).append(_form(entry))
+    for number, entry in enumerate(file["op"], 1):
+        form = _form(f"{name}, [[op]] number {number} ({entry.get('opcode', 'no opcode')})", entry)
+        by_opcode.setdefault(form.opcode, []).append(form)
     return {opcode: tuple(entries) for opcode, entries in by_opcode.items()}
 
 

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from py_builder_kernel.ptx.dtype import DTYPES
+from py_builder_kernel.ptx.errors import PtxBuildError
 from py_builder_kernel.ptx.operand_words import OPERAND_WORDS
-from py_builder_kernel.ptx.table import Form, forms
+from py_builder_kernel.ptx.table import Form, forms, read_forms
 
 FORMS = [form for entries in forms().values() for form in entries]
 
@@ -54,3 +55,43 @@ def test_f32_arithmetic_that_may_be_fused_or_approximated_is_refused_with_a_reas
     refused = {form.opcode for form in FORMS if form.refused}
     assert {"add", "sub", "mul", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos"} <= refused
     assert all(form.refused is None or form.refused.strip() for form in FORMS)
+
+
+ENTRY = """schema = 1
+[[op]]
+opcode = "fma"
+slots = [{ name = "rnd", of = ["rn"] }, { name = "type", of = ["f32"] }]
+operands = ["out:type"]
+ptx = "2.0"
+sm = 20
+strict = "refuse"
+why = "a reason"
+need = [{ slot = "type", word = "f32", ptx = "8.6", sm = 100 }]
+"""
+
+
+def test_a_table_is_read_from_its_text() -> None:
+    ((form,),) = read_forms(ENTRY, "table").values()
+    assert (form.opcode, form.sm, form.refused, form.need[0].sm) == ("fma", 20, "a reason", 100)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("strict =", "strct =", "table, [[op]] number 1 (fma): key 'strct' is not allowed, allowed: opcode, slots, "),
+        ('of = ["rn"]', 'of = ["rn"], optionl = true', "(fma), slots: key 'optionl' is not allowed, allowed: name, of"),
+        ("word =", "wrd =", "(fma), need: key 'wrd' is not allowed, allowed: slot, word, ptx, sm"),
+        ("sm = 20", "", "(fma): key 'sm' is missing"),
+        ('"refuse"', '"refused"', "(fma): strict is 'refused', allowed: 'refuse'"),
+        ('why = "a reason"', "", "(fma): strict is 'refuse', allowed: 'refuse', with a why"),
+        ("schema = 1", "schema = 2", "table: schema is 2, allowed: 1"),
+        ("schema = 1", "scheme = 1", "table: key 'scheme' is not allowed, allowed: schema, op"),
+        ("sm = 20", "sm = ", "table: Invalid value"),
+    ],
+)
+def test_a_table_with_a_wrong_key_is_refused_in_one_line(old: str, new: str, message: str) -> None:
+    assert old in ENTRY
+    with pytest.raises(PtxBuildError) as caught:
+        read_forms(ENTRY.replace(old, new, 1), "table")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
