@@ -55,9 +55,19 @@ def checks_of(case: str, arm: DeviceArm) -> tuple[Check, ...]:
     return run_arm(prepared_case(case), MachineExecutor(), TARGET, arm).checks
 
 
+@lru_cache(maxsize=32)
+def failures_without_a_fault(case: str, arm: Callable[[Edit], DeviceArm]) -> str:
+    """Return what fails on a case without any edit, empty where nothing does: such a case would catch every fault."""
+    failed = [check for check in checks_of(case, arm(str)) if not check.holds]
+    return f"{case} without a fault: {failed[0].reason}" if failed else ""
+
+
 @dataclass(frozen=True)
 class PtxFault:
-    """An edit of the PTX, the cases on which it must show, and the arm whose kernels are edited."""
+    """An edit of the PTX, the cases on which it must show, and the arm whose kernels are edited.
+
+    It counts only where all checks hold without the edit.
+    """
 
     edit: Edit
     cases: Sequence[str]
@@ -65,10 +75,11 @@ class PtxFault:
 
     def __call__(self) -> Finding:
         """Plant the fault, run the cases and collect the checks that fail."""
+        sound = [failures_without_a_fault(case, self.arm) for case in self.cases]
         failed = [
             (case, check) for case in self.cases for check in checks_of(case, self.arm(self.edit)) if not check.holds
         ]
         names = tuple(dict.fromkeys(check.name for _, check in failed))
         if not failed:
             return Finding((), f"every check held on {', '.join(self.cases)}")
-        return Finding(names, f"{failed[0][0]}: {failed[0][1].reason}")
+        return Finding(names, f"{failed[0][0]}: {failed[0][1].reason}", "; ".join(filter(None, sound)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from diffcheck.arms import Problem
 from diffcheck.assemble.ptxas import assemble, find_ptxas
 from diffcheck.cases import get_case
 from diffcheck.compare import Verdict
 from diffcheck.errors import BadInputError, MissingRequirementError
+from diffcheck.executors.program import Program
 from diffcheck.planning import plan_for
 from diffcheck.selftest.base import Finding, Mutant, StaleMutantError
 from diffcheck.selftest.battery import BATTERY, Comparator, wrong_answers
@@ -15,7 +19,8 @@ from diffcheck.selftest.damage import DAMAGED, damage_edit
 from diffcheck.selftest.edit import Edit, Place, substitute, within
 from diffcheck.selftest.mutants.comparator import mutants as comparator_mutants
 from diffcheck.selftest.mutants.ptx import mutants as ptx_mutants
-from diffcheck.selftest.ptx_run import PROFILE, TARGET, PtxFault
+from diffcheck.selftest.mutants.twin import TwinFault
+from diffcheck.selftest.ptx_run import PROFILE, TARGET, MutatedArm, PtxFault
 from diffcheck.selftest.registry import all_mutants, select_mutants
 from diffcheck.selftest.run import run_mutants
 from py_builder_kernel import build_module
@@ -134,3 +139,24 @@ def test_names_are_unique_and_selectable() -> None:
     names = [mutant.name for mutant in all_mutants()]
     assert len(set(names)) == len(names)
     assert [mutant.name for mutant in select_mutants(["one-ulp-damage"])] == ["one-ulp-damage"]
+
+
+class WrongArm(MutatedArm):
+    """Kernels whose last result is wrong, whatever else is planted in them."""
+
+    def program(self, problem: Problem, target: str) -> Program:
+        program = super().program(problem, target)
+        return replace(program, ptx=damage_edit()(program.ptx))
+
+
+def test_a_fault_in_kernels_that_are_wrong_without_it_proves_nothing() -> None:
+    wrong = planted(PtxFault(lambda text: text, (DAMAGED,), WrongArm)())
+    assert wrong.plant().caught_by == ("bits",)
+    tested = run_mutants((wrong,), lambda _: None)
+    assert tested.status == "fails"
+    assert tested.mutants[0].evidence.startswith(f"{DAMAGED} without a fault: query head 0, index 5:")
+
+
+def test_a_fault_in_a_twin_that_is_wrong_without_it_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diffcheck.selftest.mutants.twin.BuilderArm", lambda: MutatedArm(damage_edit()))
+    assert "without a fault" in TwinFault("drop-last-key")().unexpected

@@ -35,6 +35,9 @@ class TwinFault:
             run = run_arm(prepared, MachineExecutor(), TARGET, BuilderArm())
             if run.outcome is None:
                 return Finding((), f"{case}: {run.checks[0].reason}", f"{case}: the kernel without a fault did not run")
+            sound = bits_equal(run.outcome.out, prepared.expected)
+            if not sound.holds:
+                return Finding((), sound.reason, f"{case} without a fault: {sound.reason}")
             verdict = bits_equal(run.outcome.out, faulty.out)
             if not verdict.holds:
                 return Finding(("bits",), f"{get_case(case).name}, {PROFILE}: {verdict.reason}")
