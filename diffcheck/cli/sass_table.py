@@ -43,9 +43,18 @@ def _show_mix(kernels: list[SassKernel]) -> None:
         for kind, count in mix.items():
             totals[kind] = totals.get(kind, 0) + count
     kinds = sorted(totals, key=lambda kind: -totals[kind])
-    rows = [(entry, *(mix.get(kind, 0) for kind in kinds)) for entry, mix in loops]
+    # One kind a row: kernels are columns of a letter each, which a terminal has room for.
+    letters = [chr(ord("a") + i) for i in range(len(loops))]
+    rows = [(kind, *(mix.get(kind, 0) for _, mix in loops)) for kind in kinds]
     if rows:
-        terminal.console().print(terminal.table("the turn by kind", ("kernel", *kinds), rows, kinds))
+        out = terminal.console()
+        named = zip(letters, loops, strict=True)
+        out.print("the turn by kind: " + ", ".join(f"{letter} {_short(entry)}" for letter, (entry, _) in named))
+        out.print(terminal.table("", ("kind", *letters), rows, letters))
+
+
+def _short(entry: str) -> str:
+    return entry.removeprefix("splitk_").removeprefix("partial_")
 
 
 def _ratio_row(ratio: SassRatio) -> tuple[object, ...]:

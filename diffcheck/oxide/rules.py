@@ -38,7 +38,8 @@ FORBIDDEN = (
     _forbidden(rf"{_OPCODE}{_ARITHMETIC}[.\w]*\.(?:f16|bf16|f64)(?:x2)?\b", "computes in another type than f32"),
 )
 _LOAD_16 = re.compile(r"\bld\.global\.nc\.v4\.[ubf]32\b")
-_ASYNC_16 = re.compile(r"\bcp\.async\.cg\.shared\.global\b[^;]*, 16\b")
+# Past the size may stand how many bytes are read; the rest become zeros.
+_ASYNC_16 = re.compile(r"\bcp\.async\.cg\.shared\.global\b[^;]*\], *16\b")
 _NARROW = re.compile(r"\bld\.global\.nc(?!\.v4)[.\w]*")
 
 

@@ -17,7 +17,7 @@ class HotLoop(Model):
     instructions_all: Count
     """Of all that belongs to the loop: masked rows and moved maxima too."""
     rows: Count
-    """Rows of K, and as many of V, that a turn requests. 0: it loads no rows 16 bytes a lane."""
+    """Rows of K, and as many of V, that a turn computes. 0: the kernel has none."""
     per_row: Real | None
     """Instructions a row of K and V."""
     mix: dict[str, Count]

@@ -13,14 +13,21 @@ from diffcheck.assemble.run import Job
 from diffcheck.assemble.sass.flow import Graph, Loop, cheapest_turn, graph_of, natural_loops
 from diffcheck.assemble.sass.mix import is_padding, mix_of, row_bytes_requested
 from diffcheck.assemble.sass.model import HotLoop, SassKernel, SassRatio, SassReport
-from diffcheck.assemble.sass.nvdisasm import Listing, disassemble, find_nvdisasm, nvdisasm_version
+from diffcheck.assemble.sass.nvdisasm import (
+    DisassembleError,
+    Listing,
+    disassemble,
+    find_nvdisasm,
+    nvdisasm_version,
+)
 from diffcheck.assemble.sass.occupancy import blocks_per_sm, occupancy
 from diffcheck.assemble.sass.reasons import LIMIT, reason_for
 from diffcheck.workers import in_threads, usable_cores
 
 INSTRUCTION_BYTES = 16
-_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f16|f32)_g\d+_d(?P<head_dim>\d+)_w\d+r(?P<rows>\d+)")
-_LANE_BYTES = {"f16": 2, "f32": 4}
+_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f16|f32)_g(?P<group>\d+)_d(?P<head_dim>\d+)_w\d+r(?P<rows>\d+)")
+_STORAGE_BYTES = {"f16": 2, "f32": 4}
+_LANES = 32
 
 
 def disassemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> SassReport:
@@ -108,7 +115,7 @@ def hot_loop(listing: Listing, kernel: Kernel) -> HotLoop | None:
         return None
     blocks = cheapest_turn(graph, loop, row_bytes_requested)
     turn = [one for block in blocks for one in graph.instructions(block) if not is_padding(one)]
-    rows = rows_of_turn(kernel.entry, sum(map(row_bytes_requested, turn)))
+    rows = rows_of_turn(kernel.entry, sum(one.base == "FFMA" for one in turn), sum(map(row_bytes_requested, turn)))
     return HotLoop(
         instructions=len(turn),
         instructions_all=sum(not is_padding(one) for block in loop.blocks for one in graph.instructions(block)),
@@ -123,9 +130,24 @@ def ffmas(graph: Graph, loop: Loop) -> int:
     return sum(one.base == "FFMA" for block in loop.blocks for one in graph.instructions(block))
 
 
-def rows_of_turn(entry: str, lane_bytes: int) -> int:
-    """Return how many rows of K, and as many of V, a lane's `lane_bytes` of a turn are; 0 for kernels without rows."""
+def rows_of_turn(entry: str, ffma: int, lane_bytes: int) -> int:
+    """Return the rows of K, and as many of V, that a turn computes; 0 for a kernel whose loop has no rows.
+
+    A row costs a head `2 E - 1` FFMA (`E` elements a lane; the exponentials add less than a step's). How many are
+    requested cannot be counted alone: where branches became predicates, the loads of a full and of a part step both
+    stand in the turn. But at least the rows that it computes must be requested, `lane_bytes` a lane, or the loop is not
+    the one that was meant: then raises `DisassembleError`.
+    """
     name = _PARTIAL.fullmatch(entry)
     if name is None:
         return 0
-    return lane_bytes // (2 * int(name["head_dim"]) // 32 * _LANE_BYTES[name["storage"]])
+    elements = int(name["head_dim"]) // _LANES
+    step = int(name["rows"]) * int(name["group"]) * (2 * elements - 1)
+    rows = int(name["rows"]) * (ffma // step)
+    needed = 2 * rows * elements * _STORAGE_BYTES[name["storage"]]
+    if rows == 0 or lane_bytes < needed:
+        raise DisassembleError(
+            f"{entry}: the loop with the most FFMA has {ffma} and requests {lane_bytes} bytes a lane; "
+            f"a step of its rows has {step} and {rows} rows are {needed} bytes"
+        )
+    return rows
