@@ -7,7 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from diffcheck.arms import ARMS, BuilderArm, DeviceArm, HostArm, NaiveArm, NaiveF16Arm, device_arms, reference_arm
+from diffcheck.arms import (
+    ARMS,
+    BuilderArm,
+    DeviceArm,
+    HostArm,
+    NaiveArm,
+    NaiveF16Arm,
+    OxideArm,
+    device_arms,
+    reference_arm,
+)
 from diffcheck.cases import Case, get_case
 from diffcheck.errors import BadInputError
 from diffcheck.executors import get_executor
@@ -50,7 +60,8 @@ def prepared() -> Prepared:
 @pytest.fixture(scope="module")
 def report() -> Report:
     cases = [get_case(name) for name in NAMES]
-    return run_suite(Request(cases, [BuilderArm(), NaiveArm(), NaiveF16Arm()], reference_arm(), [machine()]), ignore)
+    arms = [BuilderArm(), OxideArm(), NaiveArm(), NaiveF16Arm()]
+    return run_suite(Request(cases, arms, reference_arm(), [machine()]), ignore)
 
 
 def run_arms(prepared: Prepared, *arms: DeviceArm) -> CaseRun:
@@ -70,12 +81,18 @@ def test_every_arm_is_judged(report: Report) -> None:
         ("memory", "builder", "contract"),
         ("bits", "builder", "twin"),
         ("oracle", "builder", "oracle"),
+        ("memory", "oxide", "contract"),
+        ("bits", "oxide", "twin"),
+        ("oracle", "oxide", "oracle"),
+        ("bits", "builder", "oxide"),
         ("memory", "naive", "contract"),
         ("naive", "naive", "oracle"),
         ("split-naive", "builder", "naive"),
         ("memory", "naive-f16", "contract"),
         ("naive", "naive-f16", "oracle"),
         ("split-naive", "builder", "naive-f16"),
+        ("split-naive", "oxide", "naive"),
+        ("split-naive", "oxide", "naive-f16"),
     }
 
 
