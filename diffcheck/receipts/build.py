@@ -39,7 +39,7 @@ def build_receipt(
         {
             "tool": _tool(command),
             "contract": CONTRACT,
-            "arms": [_arm(name) for name in (request.reference.name, *(arm.name for arm in request.arms))],
+            "arms": [_arm(name) for name in (request.reference.name, *_took_part(report))],
             "status": "holds" if holds else "fails",
             "reference": Reference(arm=request.reference.name, host=platform.machine(), cases=tuple(report.reference)),
             "interpreted": _interpreted(setups.get("interpreted"), report),
@@ -49,6 +49,11 @@ def build_receipt(
             "selftest": selftest,
         }
     )
+
+
+def _took_part(report: Report) -> list[str]:
+    ran = {arm.name for runs in report.runs.values() for run in runs for arm in run.arms}
+    return [arm.name for arm in report.request.arms if arm.name in ran]
 
 
 def _tool(command: Sequence[str]) -> Tool:

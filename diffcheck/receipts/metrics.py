@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import model_validator
+from typing_extensions import Self
+
 from diffcheck.receipts.fields import Bits32, Count, Model, Name, Real
 
 if TYPE_CHECKING:
@@ -99,6 +102,16 @@ class Check(Model):
     """All rows together."""
     worst_row: Metrics | None = None
     """The worst row; null when every word is equal."""
+
+    @model_validator(mode="after")
+    def _holds_follows_from_the_numbers(self) -> Self:
+        if self.holds and not self.compared:
+            raise ValueError("holds: nothing was compared")
+        if self.holds and self.ratio is not None and not self.ratio <= 1:
+            raise ValueError(f"holds: contradicts an error of {self.ratio} of its bound")
+        if self.name == "bits" and self.whole and self.holds != (self.whole.equal == self.whole.words > 0):
+            raise ValueError(f"holds: contradicts {self.whole.equal} equal words of {self.whole.words}")
+        return self
 
     @classmethod
     def of(cls, name: CheckName, a: str, b: str, verdict: Verdict) -> Check:

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from diffcheck.assemble.model import Assembled
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.cases import InterpretedCase, MeasuredCase, ReferenceCase, StorageError
+from diffcheck.receipts.complete import what_is_missing
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
 from diffcheck.receipts.provenance import Tree
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
@@ -104,6 +105,9 @@ class Receipt(Model):
         expected = "fails" if "fails" in parts else "holds"
         if self.status != expected:
             raise ValueError(f"status: {self.status} contradicts the cases, which say {expected}")
+        missing = what_is_missing(self)
+        if missing:
+            raise ValueError(missing)
         return self
 
 

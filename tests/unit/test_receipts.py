@@ -42,7 +42,8 @@ def check(holds: bool) -> dict[str, Any]:
 
 def receipt(holds: bool = True, status: str = "holds", case_status: str = "holds") -> dict[str, Any]:
     arm = {"name": "builder", "ptx_sha256": SHA, "interpreter_seconds": 0.5, "warp_instructions": 7}
-    judged = {"case": CASE, "status": case_status, "checks": [check(holds)]}
+    others = [{**check(True), "name": name, "b": "contract"} for name in ("memory", "oracle")]
+    judged = {"case": CASE, "status": case_status, "checks": [check(holds), *others]}
     tool = {
         "version": "0",
         "tree": {"commit": None, "dirty": None},
@@ -54,7 +55,10 @@ def receipt(holds: bool = True, status: str = "holds", case_status: str = "holds
         "schema": "diffcheck-receipt/1",
         "tool": tool,
         "contract": "splitk/1",
-        "arms": [{"name": "builder", "role": "bits", "title": "t", "sources": {"s": SHA}}],
+        "arms": [
+            {"name": "twin", "role": "reference", "title": "t", "sources": {"s": SHA}},
+            {"name": "builder", "role": "bits", "title": "t", "sources": {"s": SHA}},
+        ],
         "status": status,
         "reference": {
             "arm": "twin",
@@ -99,6 +103,71 @@ def test_receipt_survives_a_round_trip(tmp_path: Path) -> None:
 def test_status_must_follow_from_the_payload(made: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Receipt.model_validate(made)
+
+
+def _without_check(name: str) -> dict[str, Any]:
+    made = receipt()
+    case = made["interpreted"]["cases"][0]
+    case["checks"] = [check for check in case["checks"] if check["name"] != name]
+    return made
+
+
+def _with_arm(**changes: Any) -> dict[str, Any]:
+    made = receipt()
+    made["arms"].append({**made["arms"][1], "name": "oxide", **changes})
+    return made
+
+
+def _with_check(**changes: Any) -> dict[str, Any]:
+    made = receipt()
+    made["interpreted"]["cases"][0]["checks"][0].update(changes)
+    return made
+
+
+def _with_case(tier: str, **changes: Any) -> dict[str, Any]:
+    made = receipt()
+    made[tier]["cases"][0] = {**made[tier]["cases"][0], **changes}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (_without_check("bits"), "case a-case: builder has no check bits"),
+        (_without_check("memory"), "case a-case: builder has no check memory"),
+        (_without_check("oracle"), "case a-case: builder has no check oracle"),
+        (_with_check(b="oxide"), "case a-case: builder has no check bits against twin"),
+        (_with_check(a="oxide"), "case a-case: builder has no check bits"),
+        (_with_arm(), "arms: oxide took part in no case"),
+        ({**receipt(), "arms": receipt()["arms"][1:]}, "reference: twin is not among the arms"),
+        ({**receipt(), "arms": receipt()["arms"][:1]}, "case a-case: builder is not among the arms"),
+        (_with_case("reference", case={**CASE, "name": "another"}), "reference: no case a-case of the plan k"),
+        (_with_check(compared=0), "holds: nothing was compared"),
+        (_with_check(ratio=1.5), "holds: contradicts an error of 1.5 of its bound"),
+        (_with_check(ratio=math.nan), "holds: contradicts an error of nan of its bound"),
+    ],
+)
+def test_what_a_conclusion_rests_on_must_be_there(made: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Receipt.model_validate(made)
+
+
+def test_an_arm_that_did_not_run_needs_no_other_check() -> None:
+    made = receipt(status="fails", case_status="fails")
+    executes = {**check(False), "name": "executes", "b": "contract", "compared": 0}
+    made["interpreted"]["cases"][0]["checks"] = [executes]
+    assert Receipt.model_validate(made).status == "fails"
+
+
+def test_equal_words_decide_about_bits() -> None:
+    import numpy as np
+
+    from diffcheck.compare import bits_equal
+
+    a = np.zeros((2, 4), dtype=np.float32)
+    fails = Check.of("bits", "builder", "twin", bits_equal(a, a + np.float32(1))).model_dump()
+    with pytest.raises(ValidationError, match="holds: contradicts 0 equal words of 8"):
+        Check.model_validate({**fails, "holds": True})
 
 
 def test_no_cases_is_no_receipt() -> None:

@@ -1,0 +1,57 @@
+"""Whether a receipt has all that its conclusion rests on: a check that is not there must not read as one that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from diffcheck.receipts.cases import InterpretedCase, MeasuredCase
+    from diffcheck.receipts.metrics import Check
+    from diffcheck.receipts.model import Receipt
+
+# What must have been looked at of an arm that ran to its end, by its role.
+_REQUIRED: Mapping[str, tuple[str, ...]] = {"bits": ("memory", "bits", "oracle"), "bounded": ("memory", "naive")}
+
+
+def what_is_missing(receipt: Receipt) -> str:
+    """Return, in one line, the first thing that is missing or belongs to nothing; empty where all is there."""
+    roles = {arm.name: str(arm.role) for arm in receipt.arms}
+    if roles.get(receipt.reference.arm) != "reference":
+        return f"reference: {receipt.reference.arm} is not among the arms as such"
+    judged = {(case.case.name, case.case.plan.key) for case in receipt.reference.cases}
+    part: set[str] = {receipt.reference.arm}
+    for tier in (receipt.interpreted, receipt.measured):
+        for case in tier.cases if tier else ():
+            if (case.case.name, case.case.plan.key) not in judged:
+                return f"reference: no case {case.case.name} of the plan {case.case.plan.key}"
+            wrong = _of_case(case, roles, receipt.reference.arm)
+            if wrong:
+                return f"case {case.case.name}: {wrong}"
+            part |= {arm.name for arm in case.arms}
+    idle = [name for name in roles if name not in part]
+    return f"arms: {idle[0]} took part in no case" if idle else ""
+
+
+def _of_case(case: InterpretedCase | MeasuredCase, roles: Mapping[str, str], reference: str) -> str:
+    names = [arm.name for arm in case.arms]
+    for name in names:
+        if roles.get(name) not in _REQUIRED:
+            return f"{name} is not among the arms as one that runs kernels"
+        missing = _missing_checks([check for check in case.checks if check.a == name], roles[name], reference)
+        if missing:
+            return f"{name} has no check {missing}"
+    strangers = [check.a for check in case.checks if check.a not in names]
+    return f"a check of {strangers[0]}, which did not run" if strangers else ""
+
+
+def _missing_checks(checks: Sequence[Check], role: str, reference: str) -> str:
+    if any(check.name == "executes" and not check.holds for check in checks):
+        return ""
+    for name in _REQUIRED[role]:
+        found = [check for check in checks if check.name == name]
+        if not found:
+            return name
+        if name == "bits" and not any(check.b == reference for check in found):
+            return f"{name} against {reference}"
+    return ""
