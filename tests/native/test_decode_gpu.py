@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from rust_kernel.decode import ContextError, DeviceArray, SplitKDecode, ptx_text
 
 pytestmark = pytest.mark.gpu
 
+MANIFEST = Path(__file__).resolve().parents[2] / "rust_kernel" / "ptx" / "manifest.json"
 HEAD_DIM = 256
 HOST_TYPES = {"f16": np.float16, "f32": np.float32}
 # Rows of K and V past the context, poisoned, so that reading one shows.
@@ -125,7 +128,8 @@ def test_the_same_ptx_loaded_by_cupy_gives_the_same_scratch_and_result(cupy: Any
     arrays = on_device(cupy, host)
     module = cupy.RawModule(code=ptx_text(decode.target))
     partial, reduce = (module.get_function(name) for name in (plan.partial_entry, plan.reduce_entry))
-    shared = 4 * plan.tile.warps * plan.group_size * (HEAD_DIM + 2)
+    kernels = json.loads(MANIFEST.read_text())["targets"][decode.target]["kernels"]
+    shared = kernels[plan.partial_entry]["dynamic_shared"]
     partial.max_dynamic_shared_size_bytes = shared
     pairs = (16, plan.n_splits)
     parts = [cupy.full(shape, np.nan, dtype=np.float32) for shape in (pairs, pairs, (*pairs, HEAD_DIM))]
