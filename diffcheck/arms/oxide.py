@@ -13,7 +13,7 @@ from diffcheck.errors import choose
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Program
 from diffcheck.oxide.abi import KernelAbi, planned_kernels
-from diffcheck.oxide.files import installed_files, installed_module
+from diffcheck.oxide.files import file_target, installed_files, installed_module
 
 
 class OxideArm:
@@ -60,7 +60,9 @@ class OxideArm:
 
 @lru_cache(maxsize=8)
 def _kernels(target: str) -> dict[str, KernelAbi]:
-    return {kernel.entry: kernel for kernel in planned_kernels(target)}
+    # A file of an older architecture brings its own shared memory along.
+    file = file_target(target, installed_files().targets())
+    return {kernel.entry: kernel for kernel in planned_kernels(file)}
 
 
 @lru_cache(maxsize=64)

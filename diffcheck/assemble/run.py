@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from diffcheck import digest
 from diffcheck.arms import DeviceArm
+from diffcheck.assemble.limits import SHARED_BYTES
 from diffcheck.assemble.model import Assembled, AssembledKernel
 from diffcheck.assemble.ptxas import AssembleError, Resources, assemble, ptxas_version
 from diffcheck.errors import BadInputError
@@ -17,15 +18,6 @@ from diffcheck.workers import in_threads, usable_cores
 SM_REGISTERS = 65536
 MAX_REGISTERS = 255
 REGISTER_UNIT = 8
-# The most shared memory of one block (CUDA C++ Programming Guide, technical specifications per compute capability).
-# Written down here again, as a check of what the arms believe.
-SHARED_BYTES = {
-    "sm_80": 163 * 1024,
-    "sm_89": 99 * 1024,
-    "sm_90": 227 * 1024,
-    "sm_120": 99 * 1024,
-    "sm_121": 99 * 1024,
-}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diffcheck.assemble.run import SHARED_BYTES
+from diffcheck.assemble.limits import SHARED_BYTES
 
 # Parameter types in order, strides and pointers 64 bits wide.
 PARTIAL_PARAMS = ("u64",) * 6 + ("u32",) * 3 + ("u64",) * 5
@@ -76,7 +76,7 @@ class _Tile:
 
     def _dynamic_shared(self, room: int) -> int:
         # Every warp leaves accumulators, maximum and sum of every head; before that, the ring is in its place
-        # (partial.rs, `shared_bytes`).
+        # (shared.rs, `Shape::bytes`).
         merge = 4 * self.warps * self.group_size * (self.head_dim + 2)
         ring = RING_STEPS * self.warps * 2 * self.rows * self.row_bytes
         fits = self.row_bytes % (16 * LANES) == 0 and ring <= room

@@ -7,6 +7,7 @@ import pytest
 from diffcheck.arms import get_arm
 from diffcheck.arms.base import DeviceArm
 from diffcheck.assemble import run as assemble_run
+from diffcheck.assemble.limits import SHARED_BYTES
 from diffcheck.assemble.ptxas import AssembleError, Resources, assemble, find_ptxas, parse_report
 from diffcheck.assemble.run import assemble_all, list_jobs, register_limit
 from diffcheck.errors import BadInputError, MissingRequirementError
@@ -103,7 +104,7 @@ def test_problems_are_stated() -> None:
 
 
 def test_every_target_has_a_limit_of_shared_memory() -> None:
-    assert set(assemble_run.SHARED_BYTES) == set(TARGETS)
+    assert set(SHARED_BYTES) == set(TARGETS)
 
 
 def test_missing_package_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

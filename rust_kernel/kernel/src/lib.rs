@@ -11,20 +11,20 @@
 
 mod arith;
 mod butterfly;
-mod cursor;
-mod loaded;
 mod memory;
 mod names;
 mod partial;
 mod reduce;
 mod ring;
+mod rows;
+mod shared;
 mod storage;
 mod unroll;
 mod warp_state;
 
 use cuda_device::{DynamicSharedArray, SharedArray, kernel, launch_bounds};
-pub use partial::shared_bytes;
-use storage::{F16, F32};
+pub use shared::Shape;
+use storage::{F16, F32, Storage};
 
 /// One partial kernel a line: name, storage type, heads a group, head dimension, warps a block, rows a step.
 macro_rules! partial_kernels {
@@ -32,7 +32,7 @@ macro_rules! partial_kernels {
         /// Section 5 of the contract; grid, block and parameters as section 8.
         ///
         /// # Safety
-        /// The launch keeps the contract's sections 2, 3 and 8, with `partial::shared_bytes` of dynamic shared memory.
+        /// The launch keeps the contract's sections 2, 3 and 8, with `Shape::bytes` of dynamic shared memory.
         #[kernel]
         #[launch_bounds({ 32 * $w }, 1)]
         pub unsafe fn $name(
@@ -51,25 +51,30 @@ macro_rules! partial_kernels {
             v_stride_row: usize,
             v_stride_head: usize,
         ) {
+            const SHAPE: Shape = Shape {
+                element: <$storage as Storage>::BYTES, heads: $g, head_dim: $d, warps: $w, rows: $r,
+            };
             let args = partial::Args {
                 q, k, v, part_m, part_s, part_acc, kv_len, chunk, n_splits,
                 q_stride_head, k_stride_row, k_stride_head, v_stride_row, v_stride_head,
-                shared: DynamicSharedArray::<f32, 16>::get(),
+                shared: DynamicSharedArray::<u8, 16>::get(),
             };
             // SAFETY: the launch keeps the contract, which is what the body asks for.
             unsafe {
                 partial::partial::<
                     $storage, $g, $d, $w, $r,
                     { $d / 32 },
-                    { $d / 32 * <$storage as storage::Storage>::BYTES / 4 },
+                    { $d / 32 * <$storage as Storage>::BYTES / 4 },
                     { $r / 2 * $g },
                     { usize::div_ceil($r * $g, 32) },
+                    { SHAPE.part() },
+                    { SHAPE.has_ring() },
                 >(&args);
             }
         }
 
         const _: () = names::assert_partial(
-            stringify!($name), <$storage as storage::Storage>::NAME, $g, $d, $w, $r,
+            stringify!($name), <$storage as Storage>::NAME, $g, $d, $w, $r,
         );
         // Rows halve with each level of the butterfly, and a lane's part of a row is whole vectors.
         const _: () = assert!(usize::is_power_of_two($r) && $r >= 2 && $r <= 32 && $d % 128 == 0);

@@ -1,8 +1,9 @@
-//! Wide loads of what no one writes while a kernel runs, through the non-coherent path.
+//! Wide loads.
 //!
-//! In inline PTX, because only so is their width certain: LLVM splits a vector load whose lanes are used apart. They are
-//! `register_only` and `may_diverge`, which claims that the result depends on the operands alone and that lanes may take
-//! part or not. That holds for a load (no collective) of memory that is constant for the kernel's life.
+//! In inline PTX, because only so is their width certain: LLVM splits a vector load whose lanes are used apart. Those
+//! of K, V and q, which no one writes while a kernel runs, take the non-coherent path and are `register_only` and
+//! `may_diverge`. That claims that the result depends on the operands alone and that lanes may take part or not, which
+//! holds for a load (no collective) of memory that is constant for the kernel's life.
 
 use cuda_device::ptx_asm;
 
@@ -94,4 +95,28 @@ pub unsafe fn load_8_if(live: bool, address: *const u8) -> [u32; 2] {
         );
     }
     [a, b]
+}
+
+/// 16 bytes of shared memory, in order with the copies and waits of `ring.rs`.
+///
+/// # Safety
+/// `address` is one of the shared window, a multiple of 16, and this lane may read the 16 bytes there; all lanes of the
+/// warp are here.
+#[inline(always)]
+pub unsafe fn read_shared_16(address: u32) -> [u32; 4] {
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: the caller's promise. With side effects and memory clobbered, the read stays between what stands before
+    // and after it; the warp is whole, as the default options demand.
+    unsafe {
+        ptx_asm!(
+            "ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];",
+            out("=r") a,
+            out("=r") b,
+            out("=r") c,
+            out("=r") d,
+            in("r") address,
+            clobber("memory"),
+        );
+    }
+    [a, b, c, d]
 }

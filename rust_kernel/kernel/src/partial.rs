@@ -1,16 +1,17 @@
 //! The partial kernel: one KV head and one split of the context a block (contract, section 5).
 //!
-//! A row of K or V is one or two 16-byte loads a lane. A warp step takes `R` rows; the next step's are on their way while
-//! this one is computed (`ring.rs`), or all of a step's are requested before the first is used (`loaded.rs`). A step's `R * G` scores are reduced together and end one or two to a lane (`butterfly.rs`); that lane alone
-//! takes their exponentials and keeps the sums that belong to them. The accumulators stay with the lane that holds their
-//! dimension (`warp_state.rs`). At the end the warps meet in shared memory and are merged in order, here.
+//! A row of K or V is one or two 16-byte vectors a lane. A warp step takes `R` rows, which come through shared memory
+//! where it has room for them (`ring.rs`), or all at once to registers (`rows.rs`). Its `R * G` scores are reduced
+//! together and end one or two to a lane (`butterfly.rs`); that lane alone takes their exponentials and keeps the sums
+//! that belong to them. The accumulators stay with the lane that holds their dimension (`warp_state.rs`). At the end
+//! the warps meet in shared memory (`shared.rs`) and are merged in order, here.
 
 use cuda_device::{thread, vector::F32x4, warp};
 
 use crate::arith::{LOWEST, exp, fma, max, sub};
-use crate::cursor::Cursor;
-use crate::loaded::Loaded;
-use crate::ring::{Ring, ring_bytes, ring_fits};
+use crate::ring::Ring;
+use crate::rows::{Cursor, Loaded};
+use crate::shared::Exchange;
 use crate::storage::Storage;
 use crate::unroll::unrolled;
 use crate::warp_state::Warp;
@@ -31,28 +32,19 @@ pub struct Args {
     pub k_stride_head: usize,
     pub v_stride_row: usize,
     pub v_stride_head: usize,
-    /// The block's dynamic shared memory, [`shared_bytes`] of it, 16-byte aligned.
-    pub shared: *mut f32,
-}
-
-/// Bytes of dynamic shared memory that a launch needs for `words` 32-bit words of K or V a lane and row: the ring, where
-/// a block has room for it, and in its place later `acc`, then `m`, then `s` of every warp and head.
-#[must_use]
-pub const fn shared_bytes(warps: usize, rows: usize, heads: usize, head_dim: usize, words: usize) -> usize {
-    let merge = 4 * warps * heads * (head_dim + 2);
-    let ring = if ring_fits(warps, rows, words) { ring_bytes(warps, rows, words) } else { 0 };
-    if ring > merge { ring } else { merge }
+    /// The block's dynamic shared memory, [`crate::shared::Shape::bytes`] of it, 16-byte aligned.
+    pub shared: *mut u8,
 }
 
 /// The whole kernel for `G` heads a KV head, head dimension `D`, `W` warps and `R` rows a step.
 ///
 /// The rest follows from these and is spelled out only because array lengths must be: `E = D / 32` elements a lane,
 /// `WORDS` 32-bit words of K or V a lane and row, `HALF = R / 2 * G` sums after the first level of the butterfly,
-/// `SLOTS` scores a lane at its end.
+/// `SLOTS` scores a lane at its end, `PART` bytes of shared memory a warp, `RING` whether rows wait there.
 ///
 /// # Safety
-/// The launch is as section 8 says: grid `(num_kv_heads, n_splits)`, block `32 * W`, at least `shared_bytes(W, R, G, D, WORDS)` of
-/// dynamic shared memory; arrays, strides and alignment as section 2; `n_splits` is `ceil(kv_len / chunk)` and both are
+/// The launch is as section 8 says: grid `(num_kv_heads, n_splits)`, block `32 * W`, dynamic shared memory as
+/// `Shape::bytes` says; arrays, strides and alignment as section 2; `n_splits` is `ceil(kv_len / chunk)` and both are
 /// at least 1.
 #[inline(always)]
 pub unsafe fn partial<
@@ -65,6 +57,8 @@ pub unsafe fn partial<
     const WORDS: usize,
     const HALF: usize,
     const SLOTS: usize,
+    const PART: usize,
+    const RING: bool,
 >(
     args: &Args,
 ) {
@@ -73,6 +67,12 @@ pub unsafe fn partial<
     let warp = warp::shuffle(thread::threadIdx_x() / 32, 0);
     let kv_head = thread::blockIdx_x() as usize;
     let split = thread::blockIdx_y();
+
+    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
+    let mut state = unsafe {
+        let q = args.q.add(kv_head * G * args.q_stride_head);
+        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
+    };
 
     // The split is never empty, `split * chunk < kv_len`, so nothing here wraps.
     let first_key = split * args.chunk;
@@ -85,76 +85,103 @@ pub unsafe fn partial<
         let head = base.wrapping_add(kv_head * stride_head * S::BYTES + in_row);
         Cursor::new(head.wrapping_add(row * row_bytes), row_bytes, W * R)
     };
-    let mut k = cursor(args.k, args.k_stride_row, args.k_stride_head);
-    let mut v = cursor(args.v, args.v_stride_row, args.v_stride_head);
+    let k = cursor(args.k, args.k_stride_row, args.k_stride_head);
+    let v = cursor(args.v, args.v_stride_row, args.v_stride_head);
 
-    // Rows of the split from this warp's next one on. The same in all lanes, so the warp stays whole for its shuffles.
-    let mut left = keys.saturating_sub(warp_first);
-    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
-    let mut state = unsafe {
-        let q = args.q.add(kv_head * G * args.q_stride_head);
-        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
-    };
-    if const { ring_fits(W, R, WORDS) } {
-        // SAFETY: the launch gives the ring its room, and the merge takes that only after the barrier below.
-        let mut ring = unsafe { Ring::<R, WORDS>::new(args.shared, warp, lane) };
-        // SAFETY: the next min(left, R) rows at k and v are live.
-        unsafe { ring.request_first(&k, &v, left) };
-        while left > 0 {
-            k.pass_step();
-            v.pass_step();
-            let rest = left.saturating_sub((W * R) as u32);
-            // SAFETY: the min(rest, R) rows of the step after this one are live, this lane is done with the step before,
-            // and the whole warp is here.
-            unsafe {
-                ring.request_next(&k, &v, rest);
-                state.step(&ring, left);
-            }
-            ring.turn();
-            left = rest;
-        }
-        thread::sync_threads();
-    } else {
-        while left > 0 {
-            // SAFETY: the next min(left, R) rows at k and v are live, and the whole warp is here.
-            unsafe { state.step(&Loaded::<R, WORDS>::load(&k, &v, left), left) };
-            k.pass_step();
-            v.pass_step();
-            left = left.saturating_sub((W * R) as u32);
+    // Rows of the split from this warp's first one on.
+    let left = keys.saturating_sub(warp_first);
+    let warp = warp as usize;
+    let exchange = Exchange::<G, D, W, PART>::new(args.shared);
+    // SAFETY: the first `left` rows at k and v, `W * R` apart a step, are the warp's live ones; the warp's part of the
+    // shared memory holds its ring, if it has one; the whole warp is here.
+    unsafe {
+        if RING {
+            let ring = Ring::<R, WORDS>::new(exchange.part(warp), lane);
+            walk_ring::<S, G, D, W, R, E, WORDS, HALF, SLOTS>(&mut state, ring, k, v, left);
+        } else {
+            walk::<S, G, D, W, R, E, WORDS, HALF, SLOTS>(&mut state, k, v, left);
         }
     }
 
-    let shared = Shared::<G, D, W> { base: args.shared };
-    let warp = warp as usize;
     // SAFETY: these are this warp's parts of the block's shared memory; every thread of the block passes the barrier
     // that stands between the writes of all warps and the reads of the merge.
     unsafe {
-        state.publish(shared.acc(warp), shared.m(warp), shared.s(warp));
+        state.publish(exchange.acc(warp), exchange.m(warp), exchange.s(warp));
         thread::sync_threads();
-        merge(args, &shared, kv_head, split as usize);
+        merge::<G, D, W, PART>(args, &exchange, kv_head, split as usize);
     }
 }
 
-/// Where the warps leave their results: `acc` as `[W, G, D]`, `m` and `s` as `[W, G]`.
-struct Shared<const G: usize, const D: usize, const W: usize> {
-    base: *mut f32,
+/// Walks the warp's `left` rows, with those of a step loaded straight to registers.
+///
+/// # Safety
+/// Of every `W * R` rows at the cursors the first `R` are the warp's, `left` counting the others too, and
+/// those are live; all lanes of the warp are here.
+#[inline(always)]
+unsafe fn walk<
+    S: Storage,
+    const G: usize,
+    const D: usize,
+    const W: usize,
+    const R: usize,
+    const E: usize,
+    const WORDS: usize,
+    const HALF: usize,
+    const SLOTS: usize,
+>(
+    state: &mut Warp<S, G, D, R, E, WORDS, HALF, SLOTS>,
+    mut k: Cursor,
+    mut v: Cursor,
+    mut left: u32,
+) {
+    // The count is the same in all lanes, so the warp stays whole for its shuffles.
+    while left > 0 {
+        // SAFETY: the next min(left, R) rows at k and v are live, and the whole warp is here.
+        unsafe { state.step(&Loaded::new(&k, &v, left), left) };
+        k.pass_step();
+        v.pass_step();
+        left = left.saturating_sub((W * R) as u32);
+    }
 }
 
-impl<const G: usize, const D: usize, const W: usize> Shared<G, D, W> {
-    #[inline(always)]
-    fn acc(&self, warp: usize) -> *mut f32 {
-        self.base.wrapping_add(warp * G * D)
+/// The same through the warp's ring, one step ahead.
+///
+/// # Safety
+/// As [`walk`]; the ring is as [`Ring::request`] asks.
+#[inline(always)]
+unsafe fn walk_ring<
+    S: Storage,
+    const G: usize,
+    const D: usize,
+    const W: usize,
+    const R: usize,
+    const E: usize,
+    const WORDS: usize,
+    const HALF: usize,
+    const SLOTS: usize,
+>(
+    state: &mut Warp<S, G, D, R, E, WORDS, HALF, SLOTS>,
+    mut ring: Ring<R, WORDS>,
+    mut k: Cursor,
+    mut v: Cursor,
+    mut left: u32,
+) {
+    // SAFETY: the next min(left, R) rows at k and v are live, and nothing was requested yet.
+    unsafe { ring.request(&k, &v, left) };
+    while left > 0 {
+        let later = left.saturating_sub((W * R) as u32);
+        k.pass_step();
+        v.pass_step();
+        ring.turn();
+        // SAFETY: the next min(later, R) rows are live; the step whose place they take was computed in the last turn.
+        unsafe { ring.request(&k, &v, later) };
+        Ring::<R, WORDS>::wait();
+        // SAFETY: all but the last request, so the one before it, is there; the whole warp is here.
+        unsafe { state.step(&ring, left) };
+        left = later;
     }
-
-    #[inline(always)]
-    fn m(&self, warp: usize) -> *mut f32 {
-        self.base.wrapping_add(W * G * D + warp * G)
-    }
-
-    #[inline(always)]
-    fn s(&self, warp: usize) -> *mut f32 {
-        self.base.wrapping_add(W * G * D + (W + warp) * G)
-    }
+    // No copy is on its way: the last request was for no row. Other lanes may still read what the merge will overwrite.
+    warp::sync_mask(u32::MAX);
 }
 
 /// Section 5, "warps merge in order": four dimensions of one head a thread and turn.
@@ -162,9 +189,9 @@ impl<const G: usize, const D: usize, const W: usize> Shared<G, D, W> {
 /// # Safety
 /// All warps have published, with a barrier in between; the scratch is laid out as section 2 says.
 #[inline(always)]
-unsafe fn merge<const G: usize, const D: usize, const W: usize>(
+unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: usize>(
     args: &Args,
-    shared: &Shared<G, D, W>,
+    exchange: &Exchange<G, D, W, PART>,
     kv_head: usize,
     split: usize,
 ) {
@@ -177,7 +204,7 @@ unsafe fn merge<const G: usize, const D: usize, const W: usize>(
         let mut top = LOWEST;
         unrolled!(w in 0..W, {
             // SAFETY: g < G, published by warp w.
-            top = max(top, unsafe { shared.m(w).add(g).read() });
+            top = max(top, unsafe { exchange.m(w).add(g).read() });
         });
 
         // S = fma(s_w, f_w, S), A[d] = fma(acc_w[d], f_w, A[d]), from +0, for w = 0 ... W-1.
@@ -186,7 +213,7 @@ unsafe fn merge<const G: usize, const D: usize, const W: usize>(
         unrolled!(w in 0..W, {
             // SAFETY: g < G and d + 3 < D, published by warp w; d is a multiple of 4, so the four are aligned.
             let (m_w, s_w, acc_w) = unsafe {
-                (shared.m(w).add(g).read(), shared.s(w).add(g).read(), read_four(shared.acc(w).add(g * D + d)))
+                (exchange.m(w).add(g).read(), exchange.s(w).add(g).read(), read_four(exchange.acc(w).add(g * D + d)))
             };
             let f = exp(sub(m_w, top));
             s = fma(s_w, f, s);

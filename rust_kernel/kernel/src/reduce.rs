@@ -10,9 +10,12 @@ use crate::unroll::unrolled;
 /// Section 6: the classes, and so the warps of a block.
 pub const CLASSES: usize = 8;
 
-/// Splits of a class whose loads are issued together. With one wave of blocks there are rarely more than 40 splits a head
-/// (132 multiprocessors for 4 KV heads make 33), so one batch is mostly all.
+/// Splits of a class whose loads are issued together. With one wave of blocks there are rarely more than 40 splits a
+/// head (132 multiprocessors for 4 KV heads make 33), so one batch is mostly all.
 const BATCH: usize = 5;
+
+/// Maxima that a lane loads together when the warp looks for the greatest: 64 splits at once.
+const SCAN: usize = 2;
 
 /// What the launch passes, in the order of section 8.
 pub struct Args {
@@ -50,11 +53,11 @@ pub unsafe fn reduce<const D: usize>(args: &Args, exchange: &Exchange) {
     };
 
     let parts = Parts { m, s, acc, n: args.n_splits };
-    // The first loads of the sums depend on nothing, so they travel while the maximum is sought.
+    // The first loads depend on nothing, so those of the sums travel while the maximum is sought.
     // SAFETY: `parts` is as `Parts` asks.
-    let first = unsafe { parts.load::<D>(class) };
+    let (maxima, first) = unsafe { (parts.load_maxima(lane), parts.load::<D>(class)) };
     // SAFETY: likewise, and all lanes of the warp are here.
-    let top = unsafe { parts.maximum(lane) };
+    let top = unsafe { parts.maximum(lane, maxima) };
     // SAFETY: likewise.
     let (sum_s, sum_a) = unsafe { parts.class_sums::<D>(class, top, first) };
 
@@ -98,18 +101,42 @@ struct Parts {
 type Part = [f32; 3];
 
 impl Parts {
-    /// `M = max(-FLT_MAX, m[0..n])`, ignoring NaN, the same in every lane. Each warp finds it for itself.
+    /// The maxima of the splits `first, first + 32, ...`, one scan of them. Past the last split the last is read again,
+    /// which a maximum does not mind.
+    ///
+    /// # Safety
+    /// See [`Parts`].
+    #[inline(always)]
+    unsafe fn load_maxima(&self, first: u32) -> [f32; SCAN] {
+        let mut maxima = [0.0; SCAN];
+        unrolled!(i in 0..SCAN, {
+            let j = (first + (i * 32) as u32).min(self.n - 1) as usize;
+            // SAFETY: j < n.
+            maxima[i] = unsafe { load(self.m.add(j)) };
+        });
+        maxima
+    }
+
+    /// `M = max(-FLT_MAX, m[0..n])`, ignoring NaN, the same in every lane. Each warp finds it for itself, `maxima` being
+    /// the lane's first scan.
     ///
     /// # Safety
     /// See [`Parts`]; all lanes of the warp are here.
     #[inline(always)]
-    unsafe fn maximum(&self, lane: u32) -> f32 {
+    unsafe fn maximum(&self, lane: u32, maxima: [f32; SCAN]) -> f32 {
+        let mut maxima = maxima;
         let mut top = LOWEST;
-        let mut j = lane;
-        while j < self.n {
-            // SAFETY: j < n.
-            top = max(top, unsafe { self.m.add(j as usize).read() });
-            j += 32;
+        let mut scanned = 0;
+        loop {
+            unrolled!(i in 0..SCAN, {
+                top = max(top, maxima[i]);
+            });
+            scanned += (SCAN * 32) as u32;
+            if scanned >= self.n {
+                break;
+            }
+            // SAFETY: as this function.
+            maxima = unsafe { self.load_maxima(scanned + lane) };
         }
         unrolled!(level in 0..5, {
             top = max(top, warp::shuffle_xor_f32(top, 16 >> level as u32));
@@ -163,8 +190,8 @@ impl Parts {
     }
 }
 
-/// A load that stays where it is written. LLVM would sink a plain one past the search for the maximum, to its first use,
-/// and the latency that is to be hidden would come back.
+/// A load that stays where it is written. LLVM would sink a plain one past the search for the maximum, to its first
+/// use, and the latency that is to be hidden would come back.
 ///
 /// # Safety
 /// `address` is readable global memory, aligned as an f32.

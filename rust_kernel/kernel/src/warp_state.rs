@@ -7,22 +7,14 @@ use cuda_device::{vector::F32x4, warp};
 use crate::arith::{LOWEST, add, div, exp, fma, max, mul, sub};
 use crate::butterfly::{exchange, finish, home, max_over_rows, sum_over_rows};
 use crate::memory::load_16;
+use crate::rows::Rows;
 use crate::storage::Storage;
 use crate::unroll::unrolled;
 
-/// The rows of one warp step, where they wait for their use.
-pub trait Rows<const WORDS: usize> {
-    /// This lane's words of row `r` of K.
-    fn k(&self, r: usize) -> [u32; WORDS];
-
-    /// This lane's words of row `r` of V; +0 of a masked row.
-    fn v(&self, r: usize) -> [u32; WORDS];
-}
-
 /// A warp's state, one lane's share of it. All of it lives in registers.
 ///
-/// `m` and `l` belong to the scores that the lane carries at the end of the butterfly, slot by slot; every lane of a head
-/// has the same `m`. `q` and `acc` are the lane's elements `dim(lane, 0..E)` of each head (section 3).
+/// `m` and `l` belong to the scores that the lane carries at the end of the butterfly, slot by slot; every lane of a
+/// head has the same `m`. `q` and `acc` are the lane's elements `dim(lane, 0..E)` of each head (section 3).
 ///
 /// `E`, `WORDS`, `HALF` and `SLOTS` follow from the others; see [`crate::partial::partial`].
 pub struct Warp<
@@ -86,26 +78,30 @@ impl<
         warp
     }
 
-    /// One warp step; rows `left` and on are masked.
+    /// One warp step over `R` rows of K and V; rows `left` and on are masked.
     ///
     /// # Safety
-    /// `left >= 1`; all lanes of the warp are here.
+    /// `left >= 1`; the rows may be read now; all lanes of the warp are here.
     #[inline(always)]
-    pub unsafe fn step(&mut self, rows: &impl Rows<WORDS>, left: u32) {
-        let score = self.scores(rows, left);
+    pub unsafe fn step<Source: Rows<R, WORDS>>(&mut self, rows: &Source, left: u32) {
+        // SAFETY: this function's own contract.
+        let score = self.scores(&unsafe { rows.k() }, left);
+        // V is asked for before the vote that ends this stretch of code, so that it is there after it.
+        // SAFETY: likewise.
+        let v_rows = unsafe { rows.v() };
         self.raise_maximum(&score);
         let p = self.weights(&score);
-        self.accumulate(&p, rows);
+        self.accumulate(&p, &v_rows);
     }
 
     /// Section 5.1: the scores that this lane carries.
     #[inline(always)]
-    fn scores(&self, rows: &impl Rows<WORDS>, left: u32) -> [f32; SLOTS] {
+    fn scores(&self, k_rows: &[[u32; WORDS]; R], left: u32) -> [f32; SLOTS] {
         // The butterfly's first level follows at once on the two rows that it pairs: half the sums are never alive.
         let mut sums = [0.0; HALF];
         unrolled!(r in 0..R / 2, {
-            let low = self.dots(&rows.k(r));
-            let high = self.dots(&rows.k(r + R / 2));
+            let low = self.dots(&k_rows[r]);
+            let high = self.dots(&k_rows[r + R / 2]);
             unrolled!(g in 0..G, {
                 sums[r * G + g] = exchange(low[g], high[g], 16, self.lane);
             });
@@ -134,9 +130,9 @@ impl<
         x
     }
 
-    /// Section 5.2: where some score is above its head's maximum, move the maximum and rescale what was summed under the
-    /// old one. After the first steps that is rare, so one vote of the warp skips it all. A head whose own maximum stays
-    /// takes part with the factor E(0), which is exactly 1.
+    /// Section 5.2: where some score is above its head's maximum, move the maximum and rescale what was summed under
+    /// the old one. After the first steps that is rare, so one vote of the warp skips it all. A head whose own maximum
+    /// stays takes part with the factor E(0), which is exactly 1.
     #[inline(always)]
     fn raise_maximum(&mut self, score: &[f32; SLOTS]) {
         let mut above = false;
@@ -174,16 +170,15 @@ impl<
 
     /// Section 5.4: `acc = fma(p, v, acc)`, the rows in order. Each weight comes from the lane that carries it.
     #[inline(always)]
-    fn accumulate(&mut self, p: &[f32; SLOTS], rows: &impl Rows<WORDS>) {
+    fn accumulate(&mut self, p: &[f32; SLOTS], v_rows: &[[u32; WORDS]; R]) {
         unrolled!(r in 0..R, {
             let mut weight = [0.0; G];
             unrolled!(g in 0..G, {
                 let (carrier, slot) = home(r * G + g, R * G);
                 weight[g] = warp::shuffle_f32(p[slot], carrier);
             });
-            let words = rows.v(r);
             unrolled!(i in 0..E, {
-                let v = S::widen(&words, i);
+                let v = S::widen(&v_rows[r], i);
                 unrolled!(g in 0..G, {
                     self.acc[g][i] = fma(weight[g], v, self.acc[g][i]);
                 });

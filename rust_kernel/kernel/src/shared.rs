@@ -1,0 +1,108 @@
+//! The block's dynamic shared memory, which serves twice: each warp's ring of rows while the split is walked
+//! (`ring.rs`), then what the warps exchange to be merged. Both lie in the warp's own part, so that a warp which is
+//! done need not wait for the others before it leaves its results.
+
+/// Bytes of shared memory that a block may have where these kernels are to run. cuda-oxide is told the architecture by
+/// this variable; without it (clippy, say) the least of the limits counts.
+const BLOCK_LIMIT: usize = match option_env!("CUDA_OXIDE_TARGET") {
+    Some(target) => block_limit(target),
+    None => 99 * 1024,
+};
+
+const fn block_limit(target: &str) -> usize {
+    match target.as_bytes() {
+        b"sm_80" => 163 * 1024,
+        b"sm_89" | b"sm_120" | b"sm_121" => 99 * 1024,
+        b"sm_90" => 227 * 1024,
+        _ => panic!("the shared memory of a block on this architecture has to be stated"),
+    }
+}
+
+/// What decides the layout, as in the entry's name: bytes of an element of K, heads a group, head dimension, warps a
+/// block, rows a step.
+pub struct Shape {
+    pub element: usize,
+    pub heads: usize,
+    pub head_dim: usize,
+    pub warps: usize,
+    pub rows: usize,
+}
+
+impl Shape {
+    /// Whether rows wait in shared memory: where the block has room for it, and a lane's part of a row is whole vectors
+    /// of 16 bytes. If not, they go straight to registers.
+    pub(crate) const fn has_ring(&self) -> bool {
+        self.warps * self.ring() <= BLOCK_LIMIT && (self.head_dim * self.element).is_multiple_of(32 * 16)
+    }
+
+    /// Bytes of dynamic shared memory that a launch needs: the rings or what the merge takes, whichever is more. The
+    /// launching code follows the same rule, by the architecture of the PTX that it loads.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        let merge = self.warps * (self.accumulators() + self.sums());
+        let rings = if self.has_ring() { self.warps * self.ring() } else { 0 };
+        if rings > merge { rings } else { merge }
+    }
+
+    /// Bytes from one warp's part to the next one's.
+    pub(crate) const fn part(&self) -> usize {
+        let ring = if self.has_ring() { self.ring() } else { 0 };
+        let part = if ring > self.accumulators() { ring } else { self.accumulators() };
+        assert!(part == self.accumulators() || part >= self.accumulators() + self.sums(), "the sums fit nowhere");
+        part
+    }
+
+    /// Bytes of a warp's ring: two steps of `rows` rows of K and of V.
+    const fn ring(&self) -> usize {
+        2 * 2 * self.rows * self.head_dim * self.element
+    }
+
+    /// Bytes of a warp's accumulators.
+    const fn accumulators(&self) -> usize {
+        4 * self.heads * self.head_dim
+    }
+
+    /// Bytes of a warp's maxima and sums.
+    const fn sums(&self) -> usize {
+        2 * 4 * self.heads
+    }
+}
+
+/// Where the warps leave their results. Each warp's part of `PART` bytes begins with `acc`, `[G, D]`; `m` and `s`,
+/// `[G]` each, follow it if the part goes on, and stand behind all parts if not.
+pub struct Exchange<const G: usize, const D: usize, const W: usize, const PART: usize> {
+    base: *mut u8,
+}
+
+impl<const G: usize, const D: usize, const W: usize, const PART: usize> Exchange<G, D, W, PART> {
+    /// `base` is the block's dynamic shared memory, aligned to 16, as is `PART`.
+    #[inline(always)]
+    pub fn new(base: *mut u8) -> Self {
+        Self { base }
+    }
+
+    /// A warp's part: its ring, until it leaves its results.
+    #[inline(always)]
+    pub fn part(&self, warp: usize) -> *mut u8 {
+        self.base.wrapping_add(warp * PART)
+    }
+
+    #[inline(always)]
+    pub fn acc(&self, warp: usize) -> *mut f32 {
+        self.part(warp).cast()
+    }
+
+    #[inline(always)]
+    pub fn m(&self, warp: usize) -> *mut f32 {
+        if const { PART > 4 * G * D } {
+            self.acc(warp).wrapping_add(G * D)
+        } else {
+            self.acc(W).wrapping_add(warp * 2 * G)
+        }
+    }
+
+    #[inline(always)]
+    pub fn s(&self, warp: usize) -> *mut f32 {
+        self.m(warp).wrapping_add(G)
+    }
+}
