@@ -96,6 +96,8 @@ def _split_edges() -> Iterator[Case]:
         yield case("random", (2, 1), 1031, storage, policy="chunk:11")
         # The reduce kernel reads 256 splits a step: steps in the middle, and a last one that fills every slot but some.
         yield case("random", (4, 1), 763, storage, policy="chunk:1")
+        # The last of many splits has the maximum.
+        yield case("rising", (4, 1), 763, storage, policy="chunk:1")
     # As many splits as made another kernel's shared memory pass its limit.
     yield case("needles", (1, 1), 12_289, "f16", policy="chunk:1")
 
@@ -156,7 +158,9 @@ def _special_values() -> Iterator[Case]:
             yield case(generator, (8, 2), 203, storage, suites=QUICK)
             yield case(generator, (6, 2), 250, storage, policy="chunk:7")
         # Stale rows behind the mask of a warp's last step, and stale sums behind that of the reduce kernel's.
-        yield case("inf-rows", (8, 2), 201, storage, policy="fixed:1", suites=QUICK)
+        for kv_len in (201, 202, 203):
+            yield case("inf-rows", (8, 2), kv_len, storage, policy="fixed:1", suites=QUICK)
+            yield case("inf-rows", (8, 1), kv_len, storage, policy="fixed:1")
         yield case("inf-rows", (4, 1), 300, storage, policy="chunk:1")
 
 
