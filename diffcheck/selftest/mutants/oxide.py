@@ -17,15 +17,16 @@ from diffcheck.selftest.mutants.ptx import DENORMALS, FULL_SPLIT, INF_BEYOND, MA
 from diffcheck.selftest.ptx_run import MutatedOxideArm, PtxFault
 
 _BARRIER = r"^[ \t]*bar\.sync[ \t]+0;\n"
+_WARP_BARRIER = r"^[ \t]*bar\.warp\.sync[ \t]+-1;\n"
 _STORE = re.compile(r"^[ \t]*st\.global\.b32[ \t]+\[(?P<address>%rd\d+)\], (?P<value>%\w+);\n", re.MULTILINE)
 # What the parameters are, by their numbers (docs/contract.md, section 8).
 _KV_LEN, _N_SPLITS, _Q_STRIDE_HEAD = 6, 8, 9
 
 WHOLE = Part(PARTIAL)
-# The loop over steps, whose blocks the compiler has put in an order of its own: from the first request to the barrier
-# behind it. The scores come first behind the wait. The merge is behind the barrier.
-LOOP = Part(PARTIAL, (r"^[ \t]*cp\.async\.commit_group;\n", 0), (_BARRIER, 0))
-SCORES = Part(PARTIAL, (r"^[ \t]*cp\.async\.wait_group 1;\n", 0), (_BARRIER, 0))
+# The loop over steps, whose blocks the compiler has put in an order of its own: from the first request to the warp's
+# barrier behind it. The scores come first behind the wait. The merge is behind the block's barrier.
+LOOP = Part(PARTIAL, (r"^[ \t]*cp\.async\.commit_group;\n", 0), (_WARP_BARRIER, 0))
+SCORES = Part(PARTIAL, (r"^[ \t]*cp\.async\.wait_group 1;\n", 0), (_WARP_BARRIER, 0))
 MERGE = Part(PARTIAL, (_BARRIER, -1))
 CLASSES = Part(REDUCE, None, (_BARRIER, 0))
 RESULT = Part(REDUCE, (_BARRIER, -1))
