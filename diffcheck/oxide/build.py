@@ -6,6 +6,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from diffcheck.assemble.ptxas import AssembleError, assemble_all_entries, ptxas_version
@@ -81,6 +82,7 @@ def check(files: OxideFiles, installed: Installed, advance: Advance) -> list[str
     return problems
 
 
+@lru_cache(maxsize=16)
 def describe(text: bytes, target: str) -> TargetFile:
     """Return what the manifest says of one PTX file. Raises `DiffcheckError` when ptxas refuses it."""
     decoded = text.decode()

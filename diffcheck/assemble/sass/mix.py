@@ -35,7 +35,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("control", r"(BRA|BSSY|BSYNC|EXIT|RET|CALL|BREAK|BRX|NOP|YIELD|BMOV|ENDCOLLECTIVE|WARPSYNC)"),
 )
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _KINDS)
-_WITH_WIDTH = {"global load", "copy to shared", "shared load", "shared store", "global store"}
+_WITH_WIDTH = {"global load", "copy to shared", "shared load", "shared store", "global store", "local"}
 _WIDTH = re.compile(r"\.(8|16|32|64|128|256)\b|\.[US](8|16)\b")
 
 
