@@ -60,7 +60,7 @@ def prepared() -> Prepared:
 @pytest.fixture(scope="module")
 def report() -> Report:
     cases = [get_case(name) for name in NAMES]
-    arms = [BuilderArm(), OxideArm(), NaiveArm(), NaiveF16Arm()]
+    arms: list[DeviceArm] = [BuilderArm(), OxideArm(), NaiveArm(), NaiveF16Arm()]
     return run_suite(Request(cases, arms, reference_arm(), [machine()]), ignore)
 
 
