@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 NATIVE_STUB := $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml rust_kernel._native
 RECEIPT := out/parity-matrix.json
+# A workspace of its own: only cuda-oxide compiles it.
+KERNEL := rust_kernel/kernel/Cargo.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test demo test check format clean
@@ -28,6 +30,7 @@ check: setup-test ## every linter
 	$(BIN)/mypy
 	$(NATIVE_STUB)
 	cargo fmt --all --check
+	cargo fmt --manifest-path $(KERNEL) --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 test: check ## linters, then every Rust and Python test
@@ -38,6 +41,7 @@ format: setup-test ## write every file as the formatters do
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 	cargo fmt --all
+	cargo fmt --manifest-path $(KERNEL)
 
 clean: ## remove what was built and installed
 	rm -rf .venv target out rust_kernel/_native*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

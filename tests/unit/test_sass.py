@@ -262,7 +262,7 @@ def programs() -> None:
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_120", "sm_121"])
+@pytest.mark.parametrize("target", ["sm_90", "sm_120"])  # CI disassembles every kernel for all of them
 def test_the_hot_loops_of_both_arms(target: str) -> None:
     entries = [f"splitk_partial_{tile}" for tile in ("f16_g4_d256_w12r4", "f32_g1_d256_w12r4", "f32_g8_d256_w8r4")]
     arms = [arm for arm in (get_arm("builder"), get_arm("oxide")) if isinstance(arm, DeviceArm)]
