@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -155,6 +156,7 @@ def test_workers_stop_at_the_first_error() -> None:
         started.append(item)
         if item == 0:
             raise ValueError("the first")
+        time.sleep(0.005)  # long enough for the caller to hear of the first, however busy the machine is
         return item
 
     def consume() -> Iterator[tuple[int, int]]:
