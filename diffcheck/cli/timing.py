@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -23,7 +24,7 @@ from diffcheck.cli.options import (
 )
 from diffcheck.errors import MissingRequirementError
 from diffcheck.executors.gpu import GpuExecutor
-from diffcheck.receipts.provenance import source_tree
+from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.timing.model import TimedCase, Timing
 from diffcheck.timing.run import Settings, device_facts, require_dense, require_exact, time_case
 from diffcheck.version import tool_version
@@ -73,6 +74,7 @@ def timing_command(
         {
             **device_facts(executor),
             "tool_version": tool_version(),
+            "command": recorded_command(sys.argv[1:]),
             "tree": source_tree(),
             "target": settings.target,
             "status": "holds" if all(check.holds for one in timed for check in one.parity) else "fails",

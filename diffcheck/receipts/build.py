@@ -14,7 +14,7 @@ from diffcheck.parity.judge_case import CaseRun
 from diffcheck.parity.suite import Report, Setup
 from diffcheck.receipts.cases import InterpretedArm, InterpretedCase, MeasuredArm, MeasuredCase
 from diffcheck.receipts.model import ArmFacts, Interpreted, Measured, Receipt, Reference, Tool
-from diffcheck.receipts.provenance import source_tree
+from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 from diffcheck.version import CONTRACT, tool_version
 
@@ -64,7 +64,7 @@ def _tool(command: Sequence[str]) -> Tool:
     return Tool(
         version=tool_version(),
         tree=source_tree(),
-        command=tuple(command),
+        command=recorded_command(command),
         cases_sha256=digest.of_package("diffcheck", *CASE_SOURCES),
         tile_table_sha256=digest.of_text(table),
     )

@@ -27,7 +27,7 @@ class Tool(Model):
     version: Name
     tree: Tree
     command: tuple[str, ...]
-    """The command line, without the program."""
+    """The command line, without the program and the folders of files."""
     cases_sha256: Sha256
     """Digest of the cases, generators, oracle, bounds and comparators."""
     tile_table_sha256: Sha256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -35,6 +36,16 @@ def source_tree() -> Tree:
         return Tree(commit=None, dirty=None)
     paths = [entry[3:] for entry in changes.split("\0") if entry]
     return Tree(commit=commit.strip(), dirty=any(not path.startswith(_NEUTRAL) for path in paths))
+
+
+def recorded_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line as evidence tells it: of an absolute path only the file's name, as folders are a host's."""
+    return tuple(_without_folder(argument) for argument in arguments)
+
+
+def _without_folder(argument: str) -> str:
+    option, equals, value = argument.rpartition("=")
+    return f"{option}{equals}{Path(value).name}" if Path(value).is_absolute() else argument
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -52,6 +52,8 @@ class Timing(Model):
 
     schema_name: Literal["diffcheck-timing/1"] = Field(default="diffcheck-timing/1", alias="schema")
     tool_version: Name
+    command: tuple[str, ...] | None = None
+    """The command line, without the program and the folders of files; null in files from before it was recorded."""
     tree: Tree
     device: Name
     arch: Target

@@ -16,7 +16,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.receipts.fields import Real
 from diffcheck.receipts.metrics import Check
 from diffcheck.receipts.model import Receipt, read_receipt, receipt_schema
-from diffcheck.receipts.provenance import source_tree
+from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.receipts.write import write_text
 
 SHA = "0" * 64
@@ -261,3 +261,17 @@ def test_tree_is_known_or_null() -> None:
     tree = source_tree()
     assert (tree.commit is None) == (tree.dirty is None)
     assert tree.commit is None or len(tree.commit) == 40
+
+
+def test_a_recorded_command_tells_no_folder_of_the_host() -> None:
+    given = [
+        "parity",
+        "--case",
+        "a/b",
+        "--receipt",
+        "/home/someone/out/r.json",
+        "--json=/srv/x.json",
+        "--json=here/y.json",
+    ]
+    told = ("parity", "--case", "a/b", "--receipt", "r.json", "--json=x.json", "--json=here/y.json")
+    assert recorded_command(given) == told
