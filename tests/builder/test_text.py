@@ -51,9 +51,9 @@ def test_a_kernel_is_the_same_in_a_module_of_its_own() -> None:
 
 def test_targets_differ_only_in_the_header_and_in_where_rows_wait() -> None:
     bodies = {target: build_module(target=target).text.partition(".address_size")[2] for target in TARGETS}
-    # By the shared memory of a block: 163 KB, 99 KB, 227 KB.
-    assert bodies["sm_89"] == bodies["sm_120"] == bodies["sm_121"]
-    assert len(set(bodies.values())) == 3
+    # By the shared memory of a block: 227 KB on sm_90, 99 KB on the others (sm_80's PTX runs on sm_86 too).
+    assert len({body for target, body in bodies.items() if target != "sm_90"}) == 1
+    assert len(set(bodies.values())) == 2
     for entry in ("splitk_reduce_d256", "naive_decode_f16_d256", "splitk_partial_f16_g4_d256_w12r4"):
         assert len({emit(entry, target).partition(".address_size")[2] for target in TARGETS}) == 1
 
