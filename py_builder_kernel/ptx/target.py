@@ -17,8 +17,8 @@ NEWEST_PTX: Final[PtxVersion] = (9, 0)
 class Target:
     """An architecture `sm_NN`, the first PTX version that knows it, and the bytes of shared memory a block may use.
 
-    The limit is that of the CUDA C++ Programming Guide's table "Technical Specifications per Compute Capability", and the
-    least among the devices that have no nearer target: PTX for sm_80 also runs on sm_86, which has 99 KB and not 163.
+    The limit is that of the CUDA C++ Programming Guide's table "Technical Specifications per Compute Capability", and
+    the least among the devices that have no nearer target: PTX for sm_80 also runs on sm_86, which has 99 KB, not 163.
     """
 
     name: str
