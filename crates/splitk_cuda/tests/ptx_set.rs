@@ -16,8 +16,8 @@ fn embedded() -> &'static PtxSet {
     PtxSet::embedded().expect("the files belong to their manifest")
 }
 
-/// Most shared memory of a block, in bytes, on every device for which the file is the nearest one: the file of sm_80 serves
-/// devices of sm_86 too, which have less than sm_80.
+/// Most shared memory of a block, in bytes, on every device for which the file is the nearest one: the file of `sm_80` serves
+/// devices of `sm_86` too, which have less than `sm_80`.
 fn block_limit(file: &PtxFile) -> u32 {
     match file.arch() {
         90 => 227 << 10,
