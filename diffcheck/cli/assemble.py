@@ -38,6 +38,8 @@ def assemble_command(
     show and write what nvdisasm says instead, and hold the arms' hot loops against each other.
     """
     check_files(json)
+    for name in target or []:
+        choose_target(name)  # a word that is wrong anywhere is named before what is missing here
     find_ptxas()
     if sass:
         report = run_sass(arm or [], target or [], entry or [])
