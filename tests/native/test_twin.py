@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,23 +157,9 @@ def test_exp_is_exact_at_the_ends() -> None:
     assert same(twin.exp(x[:4], path="portable"), e[:4])
 
 
-def test_other_threads_run_during_a_decode() -> None:
+def test_other_threads_run_during_a_decode(ticks_during: Callable[[Callable[[], object]], int]) -> None:
     given = problem("f32", kv_len=4096)
-    span: list[float] = []
-
-    def work() -> None:
-        span.append(time.perf_counter())
-        given.decode(path="portable", threads=1)
-        span.append(time.perf_counter())
-
-    worker = threading.Thread(target=work)
-    ticks: list[float] = []
-    worker.start()
-    while worker.is_alive():
-        ticks.append(time.perf_counter())
-        time.sleep(0.001)
-    worker.join()
-    assert len([tick for tick in ticks if span[0] < tick < span[1]]) >= 3
+    assert ticks_during(lambda: given.decode(path="portable", threads=1)) >= 3
 
 
 def misaligned(array: Array) -> Array:
