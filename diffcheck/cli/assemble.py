@@ -38,35 +38,33 @@ def assemble_command(
     show and write what nvdisasm says instead, and hold the arms' hot loops against each other.
     """
     check_files(json)
-    for name in target or []:
-        choose_target(name)  # a word that is wrong anywhere is named before what is missing here
-    find_ptxas()
+    jobs = choose_jobs(arm or [], target or [], entry or [])
+    find_ptxas()  # after the words: one that is wrong anywhere is named before what is missing here
     if sass:
-        report = run_sass(arm or [], target or [], entry or [])
+        report = run_sass(jobs)
         show_sass(report)
         write_file(json, report)
         raise typer.Exit(0 if report.status == "holds" else 1)
-    assembled = run_assemble(arm or [], target or [], entry or [])
+    assembled = run_assemble(jobs)
     show(assembled)
     write_file(json, assembled)
     raise typer.Exit(0 if assembled.status == "holds" else 1)
 
 
-def run_assemble(arms: list[str], targets: list[str], entries: list[str]) -> Assembled:
-    """Assemble what was asked for, with a progress bar; empty lists mean all."""
-    jobs = _jobs(arms, targets, entries)
+def run_assemble(jobs: list[Job]) -> Assembled:
+    """Assemble kernels, with a progress bar."""
     with terminal.progress(len(jobs), "assemble") as advance:
         return assemble_all(jobs, advance)
 
 
-def run_sass(arms: list[str], targets: list[str], entries: list[str]) -> SassReport:
-    """Disassemble what was asked for, with a progress bar; empty lists mean all."""
-    jobs = _jobs(arms, targets, entries)
+def run_sass(jobs: list[Job]) -> SassReport:
+    """Disassemble kernels, with a progress bar."""
     with terminal.progress(len(jobs), "disassemble") as advance:
         return disassemble_all(jobs, advance)
 
 
-def _jobs(arms: list[str], targets: list[str], entries: list[str]) -> list[Job]:
+def choose_jobs(arms: list[str], targets: list[str], entries: list[str]) -> list[Job]:
+    """Return the kernels asked for, to be assembled; empty lists mean all. Raises `BadInputError` for unknown words."""
     from py_builder_kernel import TARGETS
 
     chosen = [choose_target(target) for target in targets] or list(TARGETS)

@@ -11,7 +11,7 @@ import typer
 
 from diffcheck import terminal
 from diffcheck.arms import left_out, reference_arm, select_arms
-from diffcheck.cli.assemble import run_assemble
+from diffcheck.cli.assemble import choose_jobs, run_assemble
 from diffcheck.cli.options import (
     Arms,
     Cases,
@@ -68,7 +68,7 @@ def parity_command(
         terminal.console().print(f"left out: {note}", markup=False)
     report = _run(request)
     tested = run_with_progress() if selftest else SelfTestNotRun(reason="not asked for (--selftest)")
-    assembled = run_assemble(arm or [], [], []) if assemble else None
+    assembled = run_assemble(choose_jobs(arm or [], [], [])) if assemble else None
     made = build_receipt(report, sys.argv[1:], tested, assembled)
     _show(made)
     if json is not None:
