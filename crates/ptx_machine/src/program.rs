@@ -289,11 +289,43 @@ pub(crate) struct Cvt {
     pub to_narrow: bool,
 }
 
-/// A load or store.
+/// What a memory operation or a fence orders besides itself. All but [`Order::Weak`] are strong: two of them that meet
+/// on the same bytes do not race where their scopes include each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Nothing; the plain `ld` and `st`.
+    Weak,
+    /// Nothing, but strong: `.relaxed`, `.volatile`, and `atom` or `red` that say nothing else.
+    Relaxed,
+    Acquire,
+    Release,
+    /// `.acq_rel`, and `.sc` of a fence.
+    AcqRel,
+}
+
+/// The threads among which a strong operation or a fence orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Cta,
+    /// Launches have no clusters here, so that each block is one of its own.
+    Cluster,
+    Gpu,
+    Sys,
+}
+
+/// A load, a store, or the memory operand of an atomic operation.
+///
+/// An atomic operation is lowered to an op that carries an `Access` with `order` and `scope` from
+/// `Lower::order` (`atom` and `red` without a word are relaxed at gpu scope), and is executed in
+/// `exec::memory::for_groups`, as loads and stores are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
     pub space: Space,
     pub ty: Scalar,
+    pub order: Order,
+    pub scope: Scope,
+    /// `ld.global.nc`: what it reads may not be written by the same launch.
+    pub non_coherent: bool,
     /// Parts of a vector, 1 for a scalar.
     pub count: u8,
     /// Bit `i`: the register of part `i` has 64 bits.
@@ -340,8 +372,10 @@ pub(crate) enum Barrier {
 /// What an instruction does. `s` and `d` are [`Inst::s`] and [`Inst::d`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Nothing (a fence, a prefetch).
+    /// Nothing (a prefetch).
     Nop,
+    /// `membar` and `fence`.
+    Fence(Order, Scope),
     /// `d0 = s0`, files of 32 and 64 bits.
     Mov32,
     Mov64,

@@ -198,7 +198,8 @@ impl<'p> Warp<'p> {
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
             Op::ActiveMask => collective::active_mask(regs, inst, active),
             Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
-            Op::Nop | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
+            // Stores are seen at once: a fence moves no data.
+            Op::Nop | Op::Fence(..) | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
         }
         Ok(())
     }

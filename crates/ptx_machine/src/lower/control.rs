@@ -2,7 +2,7 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Barrier, Inst, Op, ShflMode, Slot, VoteMode};
+use crate::program::{Barrier, Inst, Op, Order, ShflMode, Slot, VoteMode};
 use crate::types::Scalar;
 
 impl Lower<'_, '_> {
@@ -24,7 +24,10 @@ impl Lower<'_, '_> {
             "bra" => self.branch(c),
             "ret" | "exit" => Ok(Inst::new(Op::Exit)),
             "trap" => Ok(Inst::new(Op::Trap)),
-            // Warps run in turns and stores are seen at once: nothing is left for a fence to order.
+            "membar" | "fence" => {
+                let (order, scope) = Self::order(c, Order::AcqRel);
+                Ok(Inst::new(Op::Fence(order, scope)))
+            }
             _ => Ok(Inst::new(Op::Nop)),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Access, Inst, Op};
+use crate::program::{Access, Inst, Op, Order, Scope};
 use crate::types::{Scalar, Space};
 
 impl Lower<'_, '_> {
@@ -22,7 +22,10 @@ impl Lower<'_, '_> {
         };
         self.check_width(space, ty.bytes() * parts.len() as u32)?;
         let (wide, narrow) = (self.parts_of(parts, ty, 8), self.parts_of(parts, ty, 2));
-        let access = Access { space, ty, count: parts.len() as u8, wide, narrow, wide_address };
+        let (order, scope) = Self::order(c, Order::Weak);
+        let non_coherent = c.has("nc");
+        let count = parts.len() as u8;
+        let access = Access { space, ty, order, scope, non_coherent, count, wide, narrow, wide_address };
         let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
         inst.s[4] = base;
         inst.imm = offset;
@@ -34,6 +37,25 @@ impl Lower<'_, '_> {
             }
         }
         Ok(inst)
+    }
+
+    /// What the words of a memory operation or a fence order, and among whom; `without` if they do not say.
+    pub(super) fn order(c: &Checked<'_>, without: Order) -> (Order, Scope) {
+        let scope = match () {
+            () if c.has("cta") => Scope::Cta,
+            () if c.has("cluster") => Scope::Cluster,
+            () if c.has("sys") || c.has("volatile") => Scope::Sys,
+            // `atom` and `red` that name no scope, and `membar.gl`.
+            () => Scope::Gpu,
+        };
+        let order = match () {
+            () if c.has("relaxed") || c.has("volatile") => Order::Relaxed,
+            () if c.has("acquire") => Order::Acquire,
+            () if c.has("release") => Order::Release,
+            () if c.has("acq_rel") || c.has("sc") => Order::AcqRel,
+            () => without,
+        };
+        (order, scope)
     }
 
     /// Accesses of 32 bytes came with PTX 8.8 and `sm_100`, for global memory.
