@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -23,10 +23,10 @@ def of_package(package: str, *parts: str) -> str:
     """Return one digest of the `.py` and `.toml` files of an importable package, or of some files and folders in it.
 
     Each file enters with its path inside the package, so that a renamed file changes the digest. `parts` are paths
-    relative to the package, such as `kernels` or `cases.py`; none means all of it. Raises `FileNotFoundError` when a
-    part does not exist.
+    relative to the package, such as `kernels` or `cases.py`; none means all of it. Raises `FileNotFoundError` when the
+    package or a part does not exist.
     """
-    root = Path(str(resources.files(package)))
+    root = _folder_of(package)
     hasher = hashlib.sha256()
     for part in parts or (".",):
         start = root / part
@@ -37,6 +37,14 @@ def of_package(package: str, *parts: str) -> str:
             hasher.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
             hasher.update(content)
     return hasher.hexdigest()
+
+
+def _folder_of(package: str) -> Path:
+    # Found, not imported: the builder needs the native module, and its digest does not.
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(f"there is no package {package}")
+    return Path(spec.origin).parent
 
 
 def _sources(folder: Path) -> list[Path]:

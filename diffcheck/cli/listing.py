@@ -13,6 +13,8 @@ from diffcheck.arms import ARMS
 from diffcheck.cases import SUITES, all_cases, select
 from diffcheck.cli.options import JsonFile, check_files, write_file
 from diffcheck.errors import choose
+from diffcheck.experiment.load import experiment_names, load_experiment, load_hosts, load_policy, policy_names
+from diffcheck.experiment.rows import experiment_rows
 from diffcheck.selftest.registry import all_mutants
 
 
@@ -61,6 +63,32 @@ def _mutants() -> list[dict[str, Any]]:
     ]
 
 
+def _experiments() -> list[dict[str, Any]]:
+    found = [load_experiment(name) for name in experiment_names()]
+    return [
+        {
+            "name": loaded.content.name,
+            "title": loaded.content.title,
+            "baseline": loaded.content.arms.baseline,
+            "candidate": loaded.content.arms.candidate,
+            "relation": loaded.content.relation,
+            "rows": len(experiment_rows(loaded.content)),
+            "policy": loaded.content.policy,
+            "required": ", ".join(loaded.content.required_architectures) or "none",
+        }
+        for loaded in found
+    ]
+
+
+def _hosts() -> list[dict[str, Any]]:
+    return [{"name": host.id, "arch": host.arch, "title": host.title} for host in load_hosts().hosts]
+
+
+def _policies() -> list[dict[str, Any]]:
+    found = [load_policy(name) for name in policy_names()]
+    return [{"name": policy.name, "limit": policy.speed.limit, "title": policy.title} for policy in found]
+
+
 # The columns of a table, and those that a narrow terminal leaves out; JSON has all fields.
 _WIDE_ONLY = ("num_q_heads", "num_kv_heads", "policy", "layout", "title", "reason")
 _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
@@ -71,14 +99,20 @@ _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] 
     "arms": (_arms, ("name", "role", "title", "available", "reason")),
     "suites": (_suites, ("name", "cases", "smallest_kv_len", "largest_kv_len", "kv_bytes")),
     "mutants": (_mutants, ("name", "where", "meant_for", "what")),
+    "experiments": (
+        _experiments,
+        ("name", "title", "baseline", "candidate", "relation", "rows", "policy", "required"),
+    ),
+    "hosts": (_hosts, ("name", "arch", "title")),
+    "policies": (_policies, ("name", "limit", "title")),
 }
 
 
 def list_command(
-    what: Annotated[str, typer.Argument(metavar="cases|arms|suites|mutants", help="What to list.")],
+    what: Annotated[str, typer.Argument(metavar="KIND", help="|".join(_COLUMNS))],
     json: JsonFile = None,
 ) -> None:
-    """List the cases, arms, suites or mutants."""
+    """List cases, arms, suites, mutants, experiments, hosts or policies."""
     check_files(json)
     items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
     rows = items()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from diffcheck.cli import assemble, listing, oxide, parity, ptx, receipt, selftest, timing
+from diffcheck.cli import assemble, listing, oxide, parity, ptx, receipt, selftest, subjects, timing
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
@@ -48,6 +48,7 @@ ptx.register(app)
 oxide.register(app)
 timing.register(app)
 receipt.register(app)
+subjects.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

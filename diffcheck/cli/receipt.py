@@ -11,6 +11,8 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import JsonFile, check_files, write_file
 from diffcheck.cli.parity_table import show_cases, show_storage_errors
+from diffcheck.errors import choose
+from diffcheck.receipts.ab.model import ab_schema
 from diffcheck.receipts.model import read_receipt, receipt_schema
 
 _app = typer.Typer(help="Read receipts.", no_args_is_help=True, rich_markup_mode=None)
@@ -41,10 +43,15 @@ def show_command(
     raise typer.Exit(0 if receipt.status == "holds" else 1)
 
 
+_SCHEMAS = {"diffcheck-receipt/1": receipt_schema, "diffcheck-ab/1": ab_schema}
+
+
 @_app.command("schema")
-def schema_command() -> None:
+def schema_command(
+    name: Annotated[str, typer.Argument(metavar="[SCHEMA]", help="Of which kind of receipt.")] = "diffcheck-receipt/1",
+) -> None:
     """Print the JSON Schema of receipts."""
-    print(json_text.dumps(receipt_schema(), indent=2))
+    print(json_text.dumps(_SCHEMAS[choose("schema", name, _SCHEMAS)](), indent=2))
 
 
 def register(app: typer.Typer) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Sequence
 
-from diffcheck import digest
 from diffcheck.arms import get_arm
 from diffcheck.assemble.model import Assembled
 from diffcheck.executors.gpu import GpuExecutor
@@ -16,13 +14,9 @@ from diffcheck.receipts.cases import InterpretedArm, InterpretedCase, MeasuredAr
 from diffcheck.receipts.model import ArmFacts, Interpreted, Measured, Receipt, Reference, Tool
 from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
+from diffcheck.subjects.computed import tile_table_sha256
+from diffcheck.subjects.sources import cases_sha256
 from diffcheck.version import CONTRACT, tool_version
-
-# What decides inputs and conclusions: a receipt written by other cases or comparators speaks of something else.
-CASE_SOURCES = (
-    *("cases.py", "suites.py", "generators", "buffers.py", "layouts.py", "planning.py"),
-    *("oracle.py", "bounds.py", "compare.py", "judge.py"),
-)
 
 
 def build_receipt(
@@ -57,16 +51,12 @@ def _took_part(report: Report) -> list[str]:
 
 
 def _tool(command: Sequence[str]) -> Tool:
-    from rust_kernel import plan
-
-    rows = [{**row, "tile": row["tile"].name} for row in plan.tile_table()]
-    table = json.dumps(rows, sort_keys=True)
     return Tool(
         version=tool_version(),
         tree=source_tree(),
         command=recorded_command(command),
-        cases_sha256=digest.of_package("diffcheck", *CASE_SOURCES),
-        tile_table_sha256=digest.of_text(table),
+        cases_sha256=cases_sha256(),
+        tile_table_sha256=tile_table_sha256(),
     )
 
 

@@ -1,0 +1,119 @@
+"""Reading experiments, hosts and policies from TOML: package data, or a file that a user names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+import tomli
+from pydantic import ValidationError
+
+from diffcheck import digest
+from diffcheck.arms import get_arm
+from diffcheck.errors import BadInputError, choose
+from diffcheck.experiment.hosts import Hosts
+from diffcheck.experiment.model import Experiment
+from diffcheck.experiment.policy import Policy
+from diffcheck.experiment.rows import experiment_rows
+from diffcheck.receipts.fields import Model
+
+HOSTS_FILE = "hosts.toml"
+_MAX_BYTES = 1024 * 1024
+_M = TypeVar("_M", bound=Model)
+
+
+@dataclass(frozen=True)
+class LoadedExperiment:
+    """An experiment and the SHA-256 of the file that it was read from."""
+
+    content: Experiment
+    sha256: str
+
+
+def data_folder() -> Path:
+    """Return the folder with the experiments that come with the package."""
+    return Path(str(resources.files("diffcheck"))) / "experiments"
+
+
+def experiment_names() -> tuple[str, ...]:
+    """Return the names of the experiments that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in data_folder().glob("*.toml") if path.name != HOSTS_FILE))
+
+
+def policy_names() -> tuple[str, ...]:
+    """Return the names of the policies that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in (data_folder() / "policies").glob("*.toml")))
+
+
+def load_experiment(name: str) -> LoadedExperiment:
+    """Return an experiment by name, or from a file when `name` ends in `.toml`.
+
+    Raises `BadInputError` that names the file and the first field that is wrong: an unknown key, an arm or generator
+    that does not exist, bits asked for between arms that cannot have the same.
+    """
+    path = _named(name, "experiment", experiment_names(), data_folder())
+    experiment = read_toml(path, Experiment)
+    _require_stem(path, experiment.name)
+    _check_arms(experiment)
+    choose("policy", experiment.policy, policy_names())
+    experiment_rows(experiment)
+    return LoadedExperiment(experiment, digest.of_file(path))
+
+
+def load_policy(name: str) -> Policy:
+    """Return a policy by name, or from a file when `name` ends in `.toml`. Raises `BadInputError`."""
+    path = _named(name, "policy", policy_names(), data_folder() / "policies")
+    policy = read_toml(path, Policy)
+    _require_stem(path, policy.name)
+    return policy
+
+
+@cache
+def load_hosts() -> Hosts:
+    """Return the known hosts. Raises `BadInputError`."""
+    return read_toml(data_folder() / HOSTS_FILE, Hosts)
+
+
+def read_toml(path: Path, model: type[_M]) -> _M:
+    """Read and check a TOML file. Raises `BadInputError` that names the file and the first field that is wrong."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise BadInputError("file", str(path), f"a file of at most {_MAX_BYTES} bytes")
+        return model.model_validate(tomli.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise BadInputError("file", str(path), f"a file that can be read ({error.strerror})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "whole file"
+        raise BadInputError(f"{path.name}, {where}", first["input"], first["msg"]) from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInputError):
+            raise
+        raise BadInputError("file", str(path), f"a TOML file in UTF-8 ({error})") from error
+
+
+def _named(name: str, field: str, names: tuple[str, ...], folder: Path) -> Path:
+    return Path(name) if name.endswith(".toml") else folder / f"{choose(field, name, names)}.toml"
+
+
+def _require_stem(path: Path, name: str) -> None:
+    if path.stem != name:
+        raise BadInputError(f"{path.name}, name", name, f"the name of its file, {path.stem}")
+
+
+def _check_arms(experiment: Experiment) -> None:
+    baselines = [family.baseline for family in experiment.rows if family.baseline is not None]
+    for name in (experiment.arms.baseline, experiment.arms.candidate, *baselines):
+        arm = get_arm(name)
+        if arm.role == "reference":
+            raise BadInputError("arms", name, "an arm that is made of kernels")
+        if experiment.relation == "bitwise" and arm.role != "bits":
+            raise BadInputError("relation", experiment.relation, f"bounded, as {name} does not promise equal bits")
+    for row in experiment_rows(experiment):
+        if row.baseline_case.storage not in get_arm(row.baseline).storages:
+            raise BadInputError("rows", row.name, f"storages that {row.baseline} has")
+        if row.candidate_case.storage not in get_arm(row.candidate).storages:
+            raise BadInputError("rows", row.name, f"storages that {row.candidate} has")

@@ -1,0 +1,76 @@
+"""A/B receipts as files: written whole with their digest, and refused when their content does not fit it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from diffcheck.errors import BadInputError
+from diffcheck.receipts.ab.model import SCHEMA, AbReceipt
+from diffcheck.receipts.canonical import DIGEST_KEY, content_digest, layout, parse
+from diffcheck.receipts.write import write_text
+
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class EditedReceiptError(BadInputError):
+    """A receipt whose content does not fit its digest."""
+
+
+def receipt_text(receipt: AbReceipt) -> str:
+    """Return the text of a receipt's file, digest included."""
+    content = receipt.model_dump(mode="json", by_alias=True)
+    return layout({**content, DIGEST_KEY: content_digest(content)}) + "\n"
+
+
+def receipt_digest(receipt: AbReceipt) -> str:
+    """Return the digest that a receipt's file carries."""
+    return content_digest(receipt.model_dump(mode="json", by_alias=True))
+
+
+def write_ab_receipt(path: Path, receipt: AbReceipt) -> None:
+    """Write a receipt, whole or not at all; see `write_text`. Raises `BadInputError` when it cannot be written."""
+    write_text(path, receipt_text(receipt))
+
+
+def read_ab_receipt(path: Path) -> AbReceipt:
+    """Read and check a receipt.
+
+    Raises `EditedReceiptError` when the content does not fit its digest, and `BadInputError` that names the first field
+    that is wrong for anything else that is no receipt.
+    """
+    return ab_receipt_of(read_content(path), path.name)
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """Read a file that holds a JSON object. Raises `BadInputError`."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadInputError("receipt", str(path), f"a file of at most {MAX_BYTES} bytes")
+        content = parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInputError("receipt", str(path), f"a file that can be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInputError):
+            raise
+        raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error
+    if not isinstance(content, dict):
+        raise BadInputError("receipt", str(path), "a JSON object")
+    return content
+
+
+def ab_receipt_of(content: dict[str, Any], name: str) -> AbReceipt:
+    """Return the receipt that a file's content is; `name` is the file's, for messages. Errors: `read_ab_receipt`."""
+    if content.get("schema") != SCHEMA:
+        raise BadInputError(f"receipt {name}, schema", content.get("schema"), SCHEMA)
+    stated, actual = content.get(DIGEST_KEY), content_digest(content)
+    if stated != actual:
+        raise EditedReceiptError(f"receipt {name}, digest", stated, f"{actual}, the digest of what the file says")
+    try:
+        return AbReceipt.model_validate({key: value for key, value in content.items() if key != DIGEST_KEY})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "whole file"
+        raise BadInputError(f"receipt {name}, {where}", first["input"], first["msg"]) from error

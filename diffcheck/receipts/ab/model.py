@@ -1,0 +1,117 @@
+"""The receipt of one A/B run: everything needed to judge it. Nothing in it is a decision."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from diffcheck.experiment.model import Experiment
+from diffcheck.experiment.rows import experiment_rows
+from diffcheck.receipts.ab.host import AbTool, GpuUsers, HostFacts, PtxasFacts
+from diffcheck.receipts.ab.rows import Control, Row
+from diffcheck.receipts.ab.samples import Percent
+from diffcheck.receipts.ab.subjects import Subjects
+from diffcheck.receipts.fields import Model, Name, Sha256
+from diffcheck.selftest.model import SelfTest, SelfTestNotRun
+
+SCHEMA: Literal["diffcheck-ab/1"] = "diffcheck-ab/1"
+
+
+class ExperimentRecord(Model):
+    """The experiment as it was asked."""
+
+    name: Name
+    sha256: Sha256
+    """Of its file."""
+    content: Experiment
+
+
+class Part(Model):
+    """One process that measured some of the rows."""
+
+    rungs: tuple[int, ...] | None
+    """The lengths that it was asked for; null: all."""
+    command: tuple[str, ...]
+    """The command line, without the program and the folders of files."""
+    resumed: bool
+    """Whether it took up rows that an interrupted run had left."""
+    seconds: Percent
+    """How long it took."""
+
+
+class AbReceipt(Model):
+    """Everything one `diffcheck ab` run established."""
+
+    schema_name: Literal["diffcheck-ab/1"] = Field(default=SCHEMA, alias="schema")
+    status: Literal["complete", "partial", "fails"]
+    """complete: every row of the experiment was timed; partial: some were not measured; fails: a row failed parity."""
+    tool: AbTool
+    contract: Name
+    experiment: ExperimentRecord
+    host: HostFacts
+    subjects: Subjects
+    cuda_oxide_commit: Name | None
+    """The cuda-oxide that compiled the Rust kernel, by the manifest."""
+    ptxas: PtxasFacts | None
+    """Null where the assembler is not installed."""
+    gpu_users: GpuUsers
+    selftest: SelfTest | SelfTestNotRun = Field(discriminator="status")
+    rows: tuple[Row, ...] = Field(min_length=1)
+    controls: tuple[Control, ...]
+    parts: tuple[Part, ...] = Field(min_length=1)
+    warnings: tuple[Name, ...]
+
+    @model_validator(mode="after")
+    def _rows_are_the_experiments(self) -> Self:
+        if self.experiment.name != self.experiment.content.name:
+            raise ValueError(f"experiment.name: {self.experiment.name} contradicts {self.experiment.content.name}")
+        asked = {row.name: row for row in experiment_rows(self.experiment.content)}
+        names = [row.case.name for row in self.rows]
+        if len(set(names)) < len(names):
+            raise ValueError("rows: one is there twice")
+        for row in self.rows:
+            known = asked.get(row.case.name)
+            if known is None:
+                raise ValueError(f"rows: {row.case.name} is no row of the experiment")
+            if (row.baseline.arm, row.candidate.arm) != (known.baseline, known.candidate):
+                raise ValueError(f"rows: {row.case.name} has other arms than the experiment")
+            if row.relation != self.experiment.content.relation:
+                raise ValueError(f"rows: {row.case.name} relates {row.relation}, and the experiment not")
+        return self
+
+    @model_validator(mode="after")
+    def _status_follows_from_rows(self) -> Self:
+        failed = any(row.status == "fails parity" for row in self.rows)
+        whole = len(self.rows) == len(experiment_rows(self.experiment.content))
+        expected = "fails" if failed else "complete" if whole else "partial"
+        if self.status != expected:
+            raise ValueError(f"status: {self.status} contradicts the rows, which say {expected}")
+        return self
+
+    @model_validator(mode="after")
+    def _peak_flags_follow_from_times(self) -> Self:
+        peak = self.host.peak_memory_bytes_per_second
+        for row in self.rows:
+            expected = None
+            if peak is not None and row.timing is not None:
+                fastest = min(row.timing.baseline_us, row.timing.candidate_us)
+                expected = row.kv_bytes / (fastest * 1e-6) > peak
+            if row.above_peak != expected:
+                raise ValueError(
+                    f"rows: above_peak of {row.case.name} is {row.above_peak}, and the times say {expected}"
+                )
+        return self
+
+
+def ab_schema() -> dict[str, Any]:
+    """Return the JSON Schema of an A/B receipt as it is written, its digest included."""
+    schema = AbReceipt.model_json_schema(mode="serialization", by_alias=True)
+    schema["properties"]["digest"] = {
+        "type": "string",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of the canonical JSON of everything else. It shows an edit and proves no origin.",
+    }
+    schema["required"] = [*schema["required"], "digest"]
+    return schema

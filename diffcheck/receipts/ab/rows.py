@@ -1,0 +1,138 @@
+"""What a run found, row by row, and what its controls found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from diffcheck.experiment.model import Positive, Relation, Whole
+from diffcheck.receipts.ab.samples import Comparison, Percent
+from diffcheck.receipts.cases import PlanFacts
+from diffcheck.receipts.fields import Count, Model, Name, Sha256
+from diffcheck.receipts.metrics import Check
+
+
+class RowCase(Model):
+    """The inputs of a row, the same for both arms."""
+
+    name: Name
+    num_q_heads: Whole
+    num_kv_heads: Whole
+    head_dim: Whole
+    kv_len: Whole
+    storage: Literal["f32", "f16"]
+    layout: Name
+    generator: Name
+    seed: Count
+
+
+class ArmRow(Model):
+    """One arm of a row."""
+
+    arm: Name
+    plan: PlanFacts
+    ptx_sha256: Sha256
+    """Of the module with just the kernels that ran."""
+    entries: tuple[Name, ...] = Field(min_length=1)
+    calls: Whole
+    """Calls in one graph."""
+
+
+class Floor(Model):
+    """What no arm can be faster than."""
+
+    name: Literal["empty", "read"]
+    """empty: as many empty kernels as a call launches; read: the bytes of K and V read once, nothing else."""
+    detail: str
+    samples_us: tuple[Positive, ...] = Field(min_length=1)
+    median_us: Positive
+
+
+class PeerRow(Model):
+    """Another implementation in the same run. For information only: no verdict reads it."""
+
+    name: Name
+    version: Name | None
+    """A version or commit; null with a reason."""
+    samples_us: tuple[Positive, ...]
+    """Microseconds a call; empty with a reason."""
+    median_us: Positive | None
+    ratio: Positive | None
+    """Its median over the baseline's median in this row."""
+    max_rel_error: Positive | Literal[0] | None = None
+    """Its largest difference from the oracle over its row's largest output."""
+    reason: str | None
+    """Why there is no number."""
+
+    @model_validator(mode="after")
+    def _a_number_or_a_reason(self) -> Self:
+        numbers = (self.median_us is not None, self.ratio is not None, bool(self.samples_us))
+        if any(numbers) != all(numbers) or any(numbers) == (self.reason is not None):
+            raise ValueError(f"peer {self.name}: has a number or a reason, not both nor half")
+        return self
+
+
+class Row(Model):
+    """One row of the experiment. It is timed only if it relates as the experiment says, on this device."""
+
+    case: RowCase
+    relation: Relation
+    status: Literal["timed", "fails parity"]
+    kv_bytes: Whole
+    """Bytes of K and V that a call reads once, as the case stores them."""
+    buffer_sets: Whole
+    """Copies of K and V that the calls rotate over."""
+    rotated_bytes: Whole
+    """Bytes of all sets together: several times the L2."""
+    baseline: ArmRow
+    candidate: ArmRow
+    parity: tuple[Check, ...] = Field(min_length=1)
+    """Of both arms on this device, before the timing."""
+    timing: Comparison | None
+    above_peak: bool | None
+    """Whether a median would take more than the memory's peak; null where the peak is unknown or nothing was timed."""
+    floors: tuple[Floor, ...]
+    peers: tuple[PeerRow, ...]
+
+    @model_validator(mode="after")
+    def _status_follows_from_payload(self) -> Self:
+        holds = all(check.holds for check in self.parity)
+        if (self.status == "timed") != holds:
+            raise ValueError(f"status: {self.status} contradicts the parity, which {'holds' if holds else 'fails'}")
+        if (self.timing is not None) != (self.status == "timed"):
+            raise ValueError(f"timing: {'must' if holds else 'must not'} be there for a row with status {self.status}")
+        return self
+
+    @model_validator(mode="after")
+    def _relation_fits_the_plans(self) -> Self:
+        if self.relation == "bitwise" and self.baseline.plan.key != self.candidate.plan.key:
+            raise ValueError(
+                f"relation: bitwise between the plans {self.baseline.plan.key} and {self.candidate.plan.key}"
+            )
+        return self
+
+
+class Control(Model):
+    """A question whose answer is known: two sides that are equal, or one made slower on purpose."""
+
+    kind: Literal["a/a", "planted"]
+    case: Name
+    """The row whose inputs and baseline arm it used."""
+    kv_len: Whole
+    planted_percent: Percent
+    """How much more work the candidate side was given; 0 for an A/A."""
+    timing: Comparison
+    passed: bool
+    """a/a: the interval holds 1. planted: the whole interval is above 1."""
+
+    @model_validator(mode="after")
+    def _passed_follows_from_the_interval(self) -> Self:
+        if (self.kind == "a/a") != (self.planted_percent == 0):
+            raise ValueError(f"planted_percent: {self.planted_percent} in a control of kind {self.kind}")
+        ratio = self.timing.ratio
+        passed = ratio.low <= 1 <= ratio.high if self.kind == "a/a" else ratio.low > 1
+        if self.passed != passed:
+            raise ValueError(f"passed: {self.passed} contradicts the interval {ratio.low} to {ratio.high}")
+        return self

@@ -1,0 +1,65 @@
+"""The lock: values that take the native module, beside the sources that they follow from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from diffcheck import digest
+from diffcheck.errors import DiffcheckError
+from diffcheck.receipts.fields import Model, Name, Sha256, Target
+from diffcheck.receipts.write import write_json
+from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
+from diffcheck.subjects.sources import CONTRACT, locked_sources, root
+
+RENEW = "diffcheck subjects --update"
+
+
+class Lock(Model):
+    """What `lock.json` says."""
+
+    schema_name: Literal["diffcheck-lock/1"] = Field(default="diffcheck-lock/1", alias="schema")
+    sources: dict[Name, Sha256] = Field(min_length=1)
+    """Digest of each source that the values follow from."""
+    contract_sha256: Sha256
+    tile_table_sha256: Sha256
+    plans_sha256: Sha256
+    builder_ptx: dict[Target, Sha256] = Field(min_length=1)
+    """Of the builder's module with all its kernels, by target."""
+
+    def moved(self) -> tuple[str, ...]:
+        """The sources that are here and are no longer those that the values were computed from."""
+        return tuple(path for path, sha256 in locked_sources().items() if self.sources.get(path) != sha256)
+
+
+def lock_path() -> Path:
+    """Return where the lock lies."""
+    return root() / "diffcheck" / "subjects" / "lock.json"
+
+
+def read_lock() -> Lock:
+    """Read the lock. Raises `DiffcheckError` when it is missing or not whole."""
+    try:
+        return Lock.model_validate_json(lock_path().read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as error:
+        raise DiffcheckError(f"{lock_path().name} cannot be read; renew it: {RENEW}") from error
+
+
+def computed_lock() -> Lock:
+    """Compute the lock anew from the source tree and the native module."""
+    return Lock(
+        sources=locked_sources(),
+        contract_sha256=digest.of_file(root() / CONTRACT),
+        tile_table_sha256=tile_table_sha256(),
+        plans_sha256=plans_sha256(),
+        builder_ptx=builder_ptx_sha256(),
+    )
+
+
+def write_lock() -> Lock:
+    """Compute the lock and write it where it belongs."""
+    made = computed_lock()
+    write_json(lock_path(), made)
+    return made

@@ -1,0 +1,1 @@
+"""Builders of synthetic evidence for tests. Nothing here measures anything."""

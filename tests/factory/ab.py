@@ -1,0 +1,247 @@
+"""Synthetic A/B receipts: valid, fresh and complete unless a test says otherwise.
+
+`ab_content()` gives the receipt as JSON types for a test to alter, `sealed()` puts the right digest on it, and
+`write_evidence()` writes it where `diffcheck decide` looks. The numbers are invented.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from diffcheck.experiment.load import load_experiment
+from diffcheck.experiment.rows import ExperimentRow, experiment_rows
+from diffcheck.receipts.ab.model import AbReceipt
+from diffcheck.receipts.canonical import DIGEST_KEY, content_digest
+from diffcheck.subjects.lock import read_lock
+from diffcheck.subjects.tree import newest_target, tree_subjects
+
+Content = dict[str, Any]
+Change = Callable[[Content], None]
+DEVICES = {"sm_89": ("NVIDIA GeForce RTX 4090", 128), "sm_121": ("NVIDIA GB10", 48), "sm_90": ("NVIDIA H200", 132)}
+HOSTS = {"rtx4090": "sm_89", "gb10": "sm_121", "h200": "sm_90"}
+REQUIRED = ("rtx4090", "gb10")
+
+
+def interval(estimate: float, half_width: float = 0.003) -> Content:
+    """An interval about an estimate, `half_width` relative to it."""
+    low, high = estimate * (1 - half_width), estimate * (1 + half_width)
+    return {"estimate": estimate, "low": low, "high": high, "confidence": 0.95, "resamples": 2000, "seed": 7}
+
+
+def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 4) -> Content:
+    """Blocks whose replays all take the same time a side."""
+    times = {"baseline": baseline_us, "candidate": baseline_us * ratio}
+    orders = (("baseline", "candidate", "candidate", "baseline"), ("candidate", "baseline", "baseline", "candidate"))
+    reading = {"sm_mhz": 1980, "memory_mhz": 3201, "temperature_c": 41.0, "power_w": 412.5, "throttle": []}
+    made = [
+        {
+            "replays": [{"side": side, "us": times[side]} for side in orders[turn % 2]],
+            "readings": [dict(reading) for _ in range(5)],
+            "dropped": None,
+        }
+        for turn in range(blocks)
+    ]
+    return {
+        "blocks": made,
+        "dropped_blocks": 0,
+        "baseline_us": times["baseline"],
+        "candidate_us": times["candidate"],
+        "ratio": interval(ratio, half_width),
+        "stop": "narrow",
+    }
+
+
+def check(name: str, a: str, b: str, words: int = 4096, *, holds: bool = True) -> Content:
+    """One check with its metrics; a failing one has 7 words that differ."""
+    equal = words if holds else words - 7
+    metrics = {
+        "head": None,
+        "words": words,
+        "equal": equal if name == "bits" else words // 7,
+        "bitwise_percent": 100.0 * equal / words,
+        "max_ulp": 0 if holds and name == "bits" else 3,
+        "mismatched": 0,
+        "max_abs": 0.0 if name == "bits" and holds else 2e-7,
+        "max_rel": 0.0 if name == "bits" and holds else 2e-7,
+        "cosine": 1.0,
+        "worst": None,
+    }
+    made: Content = {
+        "name": name,
+        "a": a,
+        "b": b,
+        "holds": holds,
+        "reason": "made for a test",
+        "compared": words,
+        "ratio": None,
+        "whole": None if name in {"memory", "executes"} else metrics,
+        "worst_row": None,
+    }
+    if name in {"oracle", "naive"}:
+        made["ratio"] = 0.25 if holds else 1.75
+    return made
+
+
+def parity(row: ExperimentRow, relation: str) -> list[Content]:
+    """Every check that a row of that relation needs, all holding."""
+    made: list[Content] = []
+    for arm in (row.baseline, row.candidate):
+        bounded = arm.startswith("naive")
+        made.append(check("memory", arm, "contract"))
+        made.append(check("naive" if bounded else "oracle", arm, "oracle"))
+        made += [] if bounded else [check("bits", arm, "twin")]
+    if relation == "bitwise":
+        made.append(check("bits", row.candidate, row.baseline))
+    return made
+
+
+def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99) -> Content:
+    """One timed row."""
+    case = row.baseline_case
+    microseconds = 2.0 + case.kv_bytes / 3.0e6
+    plan = {
+        "key": f"splitk/1|made|{case.policy}|chunk=125|w12r4",
+        "profile": "made",
+        "policy": case.policy,
+        "chunk": 125,
+        "n_splits": -(-case.kv_len // 125),
+        "tile": "w12r4",
+    }
+    arm = {"plan": plan, "ptx_sha256": "1" * 64, "entries": ["partial", "reduce"], "calls": 100}
+    return {
+        "case": {
+            "name": row.name,
+            "num_q_heads": case.num_q_heads,
+            "num_kv_heads": case.num_kv_heads,
+            "head_dim": case.head_dim,
+            "kv_len": case.kv_len,
+            "storage": case.storage,
+            "layout": case.layout,
+            "generator": case.generator,
+            "seed": case.seed,
+        },
+        "relation": relation,
+        "status": "timed",
+        "kv_bytes": case.kv_bytes,
+        "buffer_sets": 4,
+        "rotated_bytes": 4 * case.kv_bytes,
+        "baseline": {"arm": row.baseline, **copy.deepcopy(arm)},
+        "candidate": {"arm": row.candidate, **copy.deepcopy(arm)},
+        "parity": parity(row, relation),
+        "timing": comparison(microseconds, ratio),
+        "above_peak": False,
+        "floors": [
+            {"name": "empty", "detail": "two empty kernels", "samples_us": [2.1, 2.2, 2.0], "median_us": 2.1},
+            {
+                "name": "read",
+                "detail": "2 blocks an SM",
+                "samples_us": [0.8 * microseconds],
+                "median_us": 0.8 * microseconds,
+            },
+        ],
+        "peers": [
+            {
+                "name": "flashinfer",
+                "version": None,
+                "samples_us": [],
+                "median_us": None,
+                "ratio": None,
+                "max_rel_error": None,
+                "reason": "not installed",
+            }
+        ],
+    }
+
+
+def controls(case: ExperimentRow) -> list[Content]:
+    """An A/A and both planted slow-downs, passed."""
+    name, kv_len = case.name, case.baseline_case.kv_len
+    asked = (("a/a", 0.0, 1.0004), ("planted", 2.0, 1.0195), ("planted", 10.0, 1.098))
+    return [
+        {
+            "kind": kind,
+            "case": name,
+            "kv_len": kv_len,
+            "planted_percent": percent,
+            "timing": comparison(60.0, ratio),
+            "passed": True,
+        }
+        for kind, percent, ratio in asked
+    ]
+
+
+def ab_content(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: float = 0.99) -> Content:
+    """A whole receipt as JSON types, without its digest."""
+    loaded = load_experiment(experiment)
+    content = loaded.content
+    rows = experiment_rows(content)
+    arch = HOSTS.get(host, "sm_89")
+    device, sms = DEVICES[arch]
+    arms = list(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
+    subjects = tree_subjects(arms, newest_target(arch, read_lock()))
+    long = next((row for row in rows if row.baseline_case.kv_len >= 60_000), rows[-1])
+    command = ["ab", experiment, "--host", host]
+    return {
+        "schema": "diffcheck-ab/1",
+        "status": "complete",
+        "tool": {
+            "name": "diffcheck",
+            "version": "0.1.0",
+            "command": command,
+            "source": {"origin": "repository", "commit": "a" * 40, "dirty": False, "dirty_paths": []},
+        },
+        "contract": "splitk/1",
+        "experiment": {
+            "name": experiment,
+            "sha256": loaded.sha256,
+            "content": content.model_dump(mode="json", by_alias=True),
+        },
+        "host": {
+            "id": host,
+            "machine": "aarch64" if arch == "sm_121" else "x86_64",
+            "device": device,
+            "arch": arch,
+            "sms": sms,
+            "uuid_sha256": "2" * 64,
+            "l2_bytes": 50 * 1024 * 1024,
+            "memory_bytes": 24 * 1024**3,
+            "driver": "580.1",
+            "cuda_driver": "13.0",
+            "cuda_runtime": "13.0",
+            "cupy": "14.0",
+            "peak_memory_bytes_per_second": 4.9e12,
+        },
+        "subjects": subjects.model_dump(mode="json"),
+        "cuda_oxide_commit": "b" * 40,
+        "ptxas": None,
+        "gpu_users": {"before": [], "after": []},
+        "selftest": {"status": "not run", "reason": "not asked for"},
+        "rows": [row_content(row, content.relation, ratio) for row in rows],
+        "controls": controls(long),
+        "parts": [{"rungs": None, "command": command, "resumed": False, "seconds": 400.0}],
+        "warnings": [],
+    }
+
+
+def sealed(content: Content) -> Content:
+    """The same with the digest that belongs to it."""
+    return {**content, DIGEST_KEY: content_digest(content)}
+
+
+def ab_receipt(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: float = 0.99) -> AbReceipt:
+    """A whole receipt as its model."""
+    return AbReceipt.model_validate(ab_content(host, experiment, ratio))
+
+
+def write_evidence(folder: Path, contents: Iterable[Content], names: Sequence[str] | None = None) -> Path:
+    """Write receipts as `<folder>/<experiment>/<host>.json` (or under other names), sealed; return the folder."""
+    for index, content in enumerate(contents):
+        name = names[index] if names else content["host"]["id"]
+        path = folder / content["experiment"]["name"] / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content if DIGEST_KEY in content else sealed(content)), encoding="utf-8")
+    return folder

@@ -1,0 +1,159 @@
+"""A/B receipts: the shipped schema, the digest, what the models refuse, and reading without the native module."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from diffcheck.errors import BadInputError
+from diffcheck.receipts.ab.file import EditedReceiptError, read_ab_receipt, receipt_text, write_ab_receipt
+from diffcheck.receipts.ab.model import AbReceipt, ab_schema
+from diffcheck.receipts.canonical import canonical, content_digest, layout, parse
+from tests.factory.ab import ab_content, ab_receipt, sealed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_shipped_schema_is_the_models() -> None:
+    shipped = resources.files("diffcheck").joinpath("receipts/schemas/diffcheck-ab-1.json").read_text("utf-8")
+    assert json.loads(shipped) == ab_schema(), "run: diffcheck receipt schema diffcheck-ab/1 > (the shipped file)"
+
+
+@pytest.mark.parametrize("experiment", ["promote-oxide", "splitk-vs-naive"])
+def test_receipt_survives_a_round_trip(tmp_path: Path, experiment: str) -> None:
+    made = ab_receipt("h200", experiment)
+    path = tmp_path / "h200.json"
+    write_ab_receipt(path, made)
+    assert read_ab_receipt(path) == made
+    assert path.read_text() == receipt_text(made)
+
+
+def test_an_edit_without_a_new_digest_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    write_ab_receipt(path, ab_receipt())
+    text = path.read_text()
+    edited = text.replace('"temperature_c": 41.0', '"temperature_c": 40.0', 1)
+    assert edited != text
+    path.write_text(edited)
+    with pytest.raises(EditedReceiptError, match="digest"):
+        read_ab_receipt(path)
+
+
+def test_spaces_and_the_order_of_keys_are_no_edit(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    content = sealed(ab_content())
+    path.write_text(json.dumps(dict(reversed(content.items())), indent=7))
+    assert read_ab_receipt(path) == ab_receipt()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"schema": "diffcheck-ab/1", "schema": "diffcheck-ab/1"}', "twice"),
+        ('{"schema": NaN}', "NaN is no JSON number"),
+        ('{"schema": 1e999}', "too large"),
+        (f'{{"schema": {"1" * 50}}}', "too large"),
+        ("[]", "a JSON object"),
+        ('{"schema": "diffcheck-ab/2"}', "diffcheck-ab/1"),
+        ('{"schema": "diffcheck-ab/1"}', "digest"),
+        ("[" * 100_000, "JSON"),
+    ],
+)
+def test_other_files_are_refused_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(BadInputError, match=message) as caught:
+        read_ab_receipt(path)
+    assert "\n" not in str(caught.value)
+
+
+def _row(content: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = content["rows"][0]
+    return row
+
+
+REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda c: c.update(verdict="PROMOTE"), "Extra inputs"),
+    (lambda c: c.update(rows=[]), "at least 1 item"),
+    (lambda c: c.update(rows=c["rows"][1:]), "status: complete contradicts the rows, which say partial"),
+    (lambda c: c.update(rows=[c["rows"][0], *c["rows"]]), "rows: one is there twice"),
+    (lambda c: _row(c)["case"].update(name="random-1x1-L1-f16"), "no row of the experiment"),
+    (lambda c: _row(c)["candidate"].update(arm="naive"), "other arms"),
+    (lambda c: _row(c)["candidate"]["plan"].update(key="another"), "bitwise between the plans"),
+    (lambda c: _row(c)["parity"][0].update(holds=False), "status: timed contradicts the parity"),
+    (lambda c: _row(c).update(timing=None, above_peak=None), "timing: must be there"),
+    (lambda c: _row(c).update(above_peak=True), "above_peak of"),
+    (lambda c: _row(c)["timing"].update(baseline_us=1.0), "baseline_us: 1.0 contradicts the replays"),
+    (lambda c: _row(c)["timing"].update(dropped_blocks=1), "dropped_blocks: 1 contradicts"),
+    (lambda c: _row(c)["timing"]["ratio"].update(low=2.0), "are not in order"),
+    (lambda c: _row(c)["timing"]["ratio"].update(high=float("nan")), "finite number"),
+    (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(us=float("inf")), "finite number"),
+    (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(side="candidate"), "is not balanced"),
+    (lambda c: _row(c)["timing"]["blocks"][0]["readings"].pop(), "readings: 4 of them for 4 replays"),
+    (lambda c: [block.update(dropped="throttled") for block in _row(c)["timing"]["blocks"]], "dropped_blocks"),
+    (lambda c: _row(c)["peers"][0].update(reason=None), "a number or a reason"),
+    (lambda c: c["controls"][0].update(passed=False), "passed: False contradicts the interval"),
+    (lambda c: c["controls"][0].update(planted_percent=2.0), "in a control of kind a/a"),
+    (lambda c: c["tool"]["source"].update(dirty_paths=["a.py"]), "contradicts 1 dirty paths"),
+    (lambda c: c["tool"]["source"].update(commit=None), "must be there unless origin is unknown"),
+    (lambda c: c["experiment"].update(name="another"), "contradicts promote-oxide"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED)
+def test_what_contradicts_itself_is_refused(change: Callable[[dict[str, Any]], object], message: str) -> None:
+    content = ab_content()
+    change(content)
+    with pytest.raises(ValidationError, match=message):
+        AbReceipt.model_validate(content)
+
+
+def test_a_row_that_fails_parity_has_no_time() -> None:
+    content = ab_content()
+    row = _row(content)
+    row["parity"][0]["holds"] = False
+    row.update(status="fails parity", timing=None, above_peak=None)
+    content["status"] = "fails"
+    assert AbReceipt.model_validate(content).rows[0].timing is None
+
+
+def test_canonical_json_has_one_spelling() -> None:
+    assert canonical({"b": 1, "a": [1.0, "µ"]}) == '{"a":[1.0,"µ"],"b":1}'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical(float("nan"))
+
+
+def test_layout_is_the_same_content() -> None:
+    content = sealed(ab_content())
+    text = layout(content)
+    assert parse(text) == content
+    assert max(map(len, text.splitlines())) <= 160
+    assert content_digest(parse(text)) == content["digest"]
+
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name == "rust_kernel._native" or name.split(".")[0] in {"cupy", "torch", "pynvml"}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+from diffcheck.cli.main import run
+for line in sys.stdin.read().splitlines():
+    assert run(line.split()) == 0, line
+"""
+READING = ("list experiments", "list hosts", "list policies", "subjects", "receipt schema diffcheck-ab/1")
+
+
+def test_reading_takes_no_native_module() -> None:
+    command = [sys.executable, "-c", BLOCKED]
+    ran = subprocess.run(command, cwd=ROOT, input="\n".join(READING), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
