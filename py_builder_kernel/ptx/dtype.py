@@ -31,12 +31,17 @@ class DType:
 
 _INTEGERS_AND_BITS: Final = tuple(DType(f"{kind}{bits}", bits, kind) for bits in (8, 16, 32, 64) for kind in "bus")
 _FLOATS: Final = (DType("f16", 16, "f"), DType("bf16", 16, "f"), DType("f32", 32, "f"), DType("f64", 64, "f"))
-# Two floats in one register are types of arithmetic only: their registers are plain bits (%rd for f32x2, else %r).
+# Several numbers in one register are types of arithmetic only: their registers are plain bits.
 _OTHERS: Final = (
     DType("pred", 1, "pred"),
     DType("f32x2", 64, "x2"),
     DType("f16x2", 32, "x2"),
     DType("bf16x2", 32, "x2"),
+    DType("u16x2", 32, "x2"),
+    DType("s16x2", 32, "x2"),
+    DType("e4m3x2", 16, "x2"),
+    DType("e5m2x2", 16, "x2"),
+    DType("tf32", 32, "x2"),
 )
 DTYPES: Final[dict[str, DType]] = {dtype.name: dtype for dtype in (*_INTEGERS_AND_BITS, *_FLOATS, *_OTHERS)}
 

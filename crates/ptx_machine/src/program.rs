@@ -1,7 +1,11 @@
 //! Decoded instructions: operands are slots of register files, branches are indices, modifiers are enums.
 
+mod word;
+
 use crate::ast::Special;
 use crate::types::{Scalar, Space};
+
+pub(crate) use word::{Carry, CarryOp, Halves, WordOp};
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
@@ -188,8 +192,23 @@ pub(crate) enum FloatOp {
     Max {
         nan: bool,
     },
+    /// Minima and maxima beyond those of two operands.
+    Extreme(Extreme),
     /// No exact definition; only where the module is not strict.
     Approx(Approx),
+}
+
+/// `min` and `max` with `.abs`, `.xorsign.abs` or a third operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a modifier of its own, and all combinations exist.
+pub(crate) struct Extreme {
+    pub max: bool,
+    pub nan: bool,
+    /// Magnitudes are compared.
+    pub abs: bool,
+    /// The result has the product's sign.
+    pub xorsign: bool,
+    pub three: bool,
 }
 
 /// Functions that a device approximates.
@@ -391,10 +410,19 @@ pub(crate) enum Op {
         count: u8,
     },
     Int(IntOp, Int),
+    /// `d0 = op(s0, s1, s2)`, words of 32 bits.
+    Word(WordOp),
+    /// `d0`, with the carry in predicate `s3` and out to predicate `d1`.
+    Carry(Carry),
     Bits(BitOp, Int),
     /// And, or, xor, not of predicates.
     PredLogic(BitOp),
     Float(FloatOp, Shape, FloatMode),
+    /// `d0 = table of s0, s1, s2`; predicate `d1` says whether it is not 0, joined with predicate `s3`.
+    Lop3Test {
+        table: u8,
+        join: Join,
+    },
     /// `d0|d1 = s0 cmp s1`, joined with predicate `s2`.
     Setp(Cmp, CmpType, Join),
     Set(Cmp, CmpType, Join, SetResult),

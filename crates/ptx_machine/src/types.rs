@@ -60,6 +60,7 @@ scalars! {
     U8 "u8" Unsigned 1, U16 "u16" Unsigned 2, U32 "u32" Unsigned 4, U64 "u64" Unsigned 8,
     S8 "s8" Signed 1, S16 "s16" Signed 2, S32 "s32" Signed 4, S64 "s64" Signed 8,
     F16 "f16" Float 2, F32 "f32" Float 4, F64 "f64" Float 8, Bf16 "bf16" Bfloat 2,
+    U16x2 "u16x2" Packed 4, S16x2 "s16x2" Packed 4,
     F16x2 "f16x2" Packed 4, Bf16x2 "bf16x2" Packed 4, F32x2 "f32x2" Packed 8,
     Pred "pred" Pred 0,
 }

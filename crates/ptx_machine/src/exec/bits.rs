@@ -119,6 +119,15 @@ ops!(i32_ops, i32_fields, i32, u32);
 ops!(u64_ops, u64_fields, u64, u64);
 ops!(i64_ops, i64_fields, i64, u64);
 
+/// Any function of three bits, by the table of its eight values.
+#[inline(always)]
+pub(super) fn lop3(table: u8, a: u32, b: u32, c: u32) -> u32 {
+    (0..8).filter(|bit| table >> bit & 1 == 1).fold(0, |all, bit| {
+        let pick = |value: u32, is_one: bool| if is_one { value } else { !value };
+        all | pick(a, bit & 4 != 0) & pick(b, bit & 2 != 0) & pick(c, bit & 1 != 0)
+    })
+}
+
 /// A 32-bit window of the 64 bits `b:a`.
 #[inline(always)]
 fn funnel(a: u32, b: u32, n: u32, left: bool, wrap: bool) -> u32 {

@@ -1,7 +1,7 @@
 //! Comparisons: `setp`, `set`, `testp`.
 
-use super::bits::join;
-use super::lanes::{Word, lanes2, map2, versions};
+use super::bits::{join, lop3};
+use super::lanes::{Word, lanes2, map2, map3, versions};
 use super::regs::Regs;
 use crate::fma::Fma;
 use crate::program::{Cmp, CmpType, Float, Inst, Int, Join, LANES, Op, SetResult, Slot, Testp};
@@ -17,6 +17,7 @@ fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
         Op::Copysign(Float::F64) => {
             map2(regs, i, mask, |a: u64, b: u64| b & !(1 << 63) | a & (1 << 63));
         }
+        Op::Lop3Test { table, join } => lop3_test(regs, i, mask, table, join),
         Op::Copysign(_) => map2(regs, i, mask, |a: u32, b: u32| b & !(1 << 31) | a & (1 << 31)),
         _ => {}
     }
@@ -33,6 +34,14 @@ fn setp(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Jo
         let (value, value_known) = join((!holds, known), other, how);
         regs.set_pred(i.d[1], value, mask, value_known);
     }
+}
+
+fn lop3_test(regs: &mut Regs<'_>, i: &Inst, mask: u32, table: u8, how: Join) {
+    let other = joined(regs, i.s[3], how);
+    map3(regs, i, mask, |a: u32, b: u32, c: u32| lop3(table, a, b, c));
+    let holds = regs.get32(i.d[0]).iter().enumerate().fold(0, |all, (l, &x)| all | u32::from(x != 0) << l);
+    let (value, known) = join((holds, regs.known32(i.d[0])), other, how);
+    regs.set_pred(i.d[1], value, mask, known);
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@ use super::approx::approximate;
 use super::lanes::{map1, map2, map3, versions};
 use super::regs::Regs;
 use crate::fma::Fma;
-use crate::program::{Float, FloatMode, FloatOp, Inst, LANES, Op, Round, Shape};
+use crate::program::{Extreme, Float, FloatMode, FloatOp, Inst, LANES, Op, Round, Shape};
 use crate::soft::Format;
 
 versions!(run);
@@ -61,9 +61,13 @@ fn f32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Abs => map1(regs, i, mask, |a: f32| canonical32(a.abs())),
         FloatOp::Min { nan } => map2(regs, i, mask, |a: f32, b: f32| min32(a, b, nan)),
         FloatOp::Max { nan } => map2(regs, i, mask, |a: f32, b: f32| max32(a, b, nan)),
-        FloatOp::Approx(function) => approximate(regs, i, mask, function, Float::F32),
+        FloatOp::Extreme(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F32), PLAIN),
+        FloatOp::Approx(function) => approximate(regs, i, mask, function, Shape::One(Float::F32)),
     }
 }
+
+/// To the nearest, without modifiers.
+const PLAIN: FloatMode = FloatMode { round: Round::Nearest, ftz: false, sat: false, relu: false };
 
 /// f64 keeps the payload of a NaN operand, and hosts differ in which: lanes with a NaN go through integers.
 #[inline(always)]
@@ -88,10 +92,10 @@ fn f64_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Neg => map1(regs, i, mask, |a: u64| a ^ 1 << 63),
         FloatOp::Abs => map1(regs, i, mask, |a: u64| a & !(1 << 63)),
         FloatOp::Min { .. } | FloatOp::Max { .. } => {
-            let mode = FloatMode { round: RN, ftz: false, sat: false, relu: false };
-            map2(regs, i, mask, |a: u64, b: u64| soft_one(Float::F64.format(), op, [a, b, 0], mode));
+            map2(regs, i, mask, |a: u64, b: u64| soft_one(Float::F64.format(), op, [a, b, 0], PLAIN));
         }
-        FloatOp::Approx(function) => approximate(regs, i, mask, function, Float::F64),
+        FloatOp::Extreme(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F64), PLAIN),
+        FloatOp::Approx(function) => approximate(regs, i, mask, function, Shape::One(Float::F64)),
     }
 }
 
@@ -108,10 +112,7 @@ fn pair32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Fma => {
             map3(regs, i, mask, |a, b, c| join(F::fma32(low(a), low(b), low(c)), F::fma32(high(a), high(b), high(c))));
         }
-        _ => {
-            let mode = FloatMode { round: Round::Nearest, ftz: false, sat: false, relu: false };
-            soft_ops(regs, i, mask, op, Shape::Pair32, mode);
-        }
+        _ => soft_ops(regs, i, mask, op, Shape::Pair32, PLAIN),
     }
 }
 
@@ -119,12 +120,9 @@ fn pair32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
 #[inline(never)]
 fn soft_ops(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp, shape: Shape, mode: FloatMode) {
     let sources = match op {
-        FloatOp::Fma => 3,
+        FloatOp::Fma | FloatOp::Extreme(Extreme { three: true, .. }) => 3,
         FloatOp::Sqrt | FloatOp::Rcp | FloatOp::Neg | FloatOp::Abs => 1,
-        FloatOp::Approx(function) => {
-            let float = if shape == Shape::One(Float::F64) { Float::F64 } else { Float::F32 };
-            return approximate(regs, i, mask, function, float);
-        }
+        FloatOp::Approx(function) => return approximate(regs, i, mask, function, shape),
         _ => 2,
     };
     let is_wide = matches!(shape, Shape::One(Float::F64) | Shape::Pair32);
@@ -157,6 +155,19 @@ fn soft_ops(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp, shape: Shape,
     }
 }
 
+/// `min` or `max` of magnitudes, with the product's sign, or of three operands.
+fn extreme(format: Format, how: Extreme, operands: [u64; 3]) -> u64 {
+    let [a, b, c] = operands.map(|x| if how.abs { x & !format.sign_bit() } else { x });
+    let pick = |x, y| if how.max { format.max(x, y, how.nan) } else { format.min(x, y, how.nan) };
+    let two = pick(a, b);
+    let result = if how.three { pick(two, c) } else { two };
+    if how.xorsign && !format.is_nan(result) {
+        result | (operands[0] ^ operands[1]) & format.sign_bit()
+    } else {
+        result
+    }
+}
+
 /// One operation on bits of one format.
 fn soft_one(format: Format, op: FloatOp, operands: [u64; 3], mode: FloatMode) -> u64 {
     let [a, b, c] = if mode.ftz { operands.map(|x| format.flush(x)) } else { operands };
@@ -173,6 +184,7 @@ fn soft_one(format: Format, op: FloatOp, operands: [u64; 3], mode: FloatMode) ->
         FloatOp::Abs => format.keep_or_nan(a, a & !format.sign_bit()),
         FloatOp::Min { nan } => format.min(a, b, nan),
         FloatOp::Max { nan } => format.max(a, b, nan),
+        FloatOp::Extreme(how) => extreme(format, how, [a, b, c]),
         FloatOp::Approx(_) => a,
     };
     let flushed = if mode.ftz { format.flush(exact) } else { exact };

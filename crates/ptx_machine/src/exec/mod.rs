@@ -4,6 +4,7 @@ mod approx;
 mod async_copy;
 mod bits;
 mod block;
+mod carry;
 mod collective;
 mod compare;
 mod convert;
@@ -15,6 +16,7 @@ mod memory;
 mod regs;
 mod spaces;
 mod warp;
+mod word;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

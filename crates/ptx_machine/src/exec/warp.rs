@@ -3,7 +3,7 @@
 use super::async_copy::Copies;
 use super::regs::Regs;
 use super::spaces::Spaces;
-use super::{Isa, bits, collective, compare, convert, float, int, memory};
+use super::{Isa, bits, carry, collective, compare, convert, float, int, memory, word};
 use crate::fault::{FaultKind, Trap};
 use crate::program::{Barrier, Inst, NO_MEETING, Op, Program, Slot};
 
@@ -172,7 +172,9 @@ impl<'p> Warp<'p> {
             Op::Float(..) => isa.run(float::native, float::portable, regs, inst, active),
             Op::Cvt(_) => isa.run(convert::native, convert::portable, regs, inst, active),
             Op::Int(..) => isa.run(int::native, int::portable, regs, inst, active),
-            Op::Setp(..) | Op::Set(..) | Op::Testp(..) | Op::Copysign(_) => {
+            Op::Word(op) => word::word(regs, inst, op, active),
+            Op::Carry(how) => carry::carry(regs, inst, how, active),
+            Op::Setp(..) | Op::Set(..) | Op::Testp(..) | Op::Copysign(_) | Op::Lop3Test { .. } => {
                 isa.run(compare::native, compare::portable, regs, inst, active);
             }
             Op::Bits(..)

@@ -1,7 +1,7 @@
 //! Integer and float arithmetic.
 
 use super::{Checked, Lower, Lowered};
-use crate::program::{Approx, Float, FloatMode, FloatOp, Inst, Int, IntOp, Op, Round, Shape};
+use crate::program::{Approx, Extreme, Float, FloatMode, FloatOp, Inst, Int, IntOp, Op, Round, Shape};
 use crate::types::Scalar;
 
 impl Lower<'_, '_> {
@@ -49,6 +49,7 @@ impl Lower<'_, '_> {
             "sub" => (FloatOp::Sub, 2),
             "mul" => (FloatOp::Mul, 2),
             "fma" | "mad" => (FloatOp::Fma, 3),
+            "min" | "max" if is_extreme(c) => extreme(c),
             "min" => (FloatOp::Min { nan }, 2),
             "max" => (FloatOp::Max { nan }, 2),
             "neg" => (FloatOp::Neg, 1),
@@ -67,16 +68,30 @@ impl Lower<'_, '_> {
             "tanh" => (FloatOp::Approx(Approx::Tanh), 1),
             _ => return Err("it is no float operation".to_owned()),
         };
-        no_other_words(c, &["rn", "rz", "rm", "rp", "ftz", "sat", "relu", "NaN", "approx", "full"])?;
+        no_other_words(c, &["rn", "rz", "rm", "rp", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "approx", "full"])?;
         let is_approx = matches!(op, FloatOp::Approx(_));
         let shape = shape_of(ty)?;
-        if is_approx && !matches!(shape, Shape::One(_)) {
-            return Err("packed approximations have no semantics here".to_owned());
-        }
         // An operation that the table lets through only where the module is not strict may differ on a device.
         self.approximate |= is_approx || c.bound.refused().is_some();
         self.plain(c, Op::Float(op, shape, mode(c)), ty, sources)
     }
+}
+
+/// Whether a minimum or maximum is more than one of two operands.
+fn is_extreme(c: &Checked<'_>) -> bool {
+    c.has("abs") || c.operands.len() > 3
+}
+
+fn extreme(c: &Checked<'_>) -> (FloatOp, usize) {
+    let sources = c.operands.len() - 1;
+    let how = Extreme {
+        max: c.bound.form.opcode == "max",
+        nan: c.has("NaN"),
+        abs: c.has("abs"),
+        xorsign: c.has("xorsign"),
+        three: sources == 3,
+    };
+    (FloatOp::Extreme(how), sources)
 }
 
 /// The rounding and modifiers that the words say; without a word, to the nearest.

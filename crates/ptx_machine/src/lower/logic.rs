@@ -9,6 +9,9 @@ use crate::types::{Kind, Scalar};
 
 impl Lower<'_, '_> {
     pub(super) fn bits(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        if c.bound.form.opcode == "lop3" && c.bound.word("bool").is_some() {
+            return self.lop3_test(c);
+        }
         let ty = c.ty(0)?;
         let (op, sources) = bit_op(c)?;
         no_other_words(c, &["l", "r", "wrap", "clamp", "shiftamt", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])?;
@@ -32,6 +35,20 @@ impl Lower<'_, '_> {
             };
             inst.s[i] = self.src(Self::operand(c, i + 1)?, if amount { Scalar::U32 } else { ty })?;
         }
+        Ok(inst)
+    }
+
+    /// `lop3.or.b32 d|p, a, b, c, table, q`.
+    fn lop3_test(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        no_other_words(c, &["and", "or"])?;
+        let join = if c.has("and") { Join::And } else { Join::Or };
+        let mut inst = Inst::new(Op::Lop3Test { table: lop3_table(Self::operand(c, 5)?)?, join });
+        inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::B32)?;
+        inst.d[1] = self.dst(Self::operand(c, 1)?, Scalar::Pred)?;
+        for i in 0..3 {
+            inst.s[i] = self.src(Self::operand(c, i + 2)?, Scalar::B32)?;
+        }
+        inst.s[3] = self.src(Self::operand(c, 6)?, Scalar::Pred)?;
         Ok(inst)
     }
 
@@ -197,14 +214,16 @@ fn bit_op(c: &Checked<'_>) -> Lowered<(BitOp, usize)> {
         "clz" => (BitOp::Clz, 1),
         "popc" => (BitOp::Popc, 1),
         "prmt" => (BitOp::Prmt(prmt_mode(c)), 3),
-        "lop3" => match c.operands.get(4).copied().flatten() {
-            Some(Operand::Immediate(Immediate::Int(table))) if (0..256).contains(table) => {
-                (BitOp::Lop3 { table: *table as u8 }, 3)
-            }
-            _ => return Err("its table is no number from 0 to 255".to_owned()),
-        },
+        "lop3" => (BitOp::Lop3 { table: lop3_table(Lower::operand(c, 4)?)? }, 3),
         _ => return Err("it is no operation on bits".to_owned()),
     })
+}
+
+fn lop3_table(operand: &Operand) -> Lowered<u8> {
+    match operand {
+        Operand::Immediate(Immediate::Int(table)) if (0..256).contains(table) => Ok(*table as u8),
+        _ => Err("its table is no number from 0 to 255".to_owned()),
+    }
 }
 
 fn prmt_mode(c: &Checked<'_>) -> Prmt {

@@ -11,6 +11,7 @@ mod logic;
 mod memory;
 mod slots;
 mod validate;
+mod word;
 
 use crate::ast::{Ast, Base, Function, Instruction, Operand, RegisterId, Symbol};
 use crate::error::{PtxError, excerpt};
@@ -139,7 +140,12 @@ impl Lower<'_, '_> {
     }
 
     fn lower(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        if let Some(op) = Self::word_op(c) {
+            return self.word(c, op);
+        }
         match c.bound.form.opcode.as_str() {
+            "addc" | "subc" | "madc" => self.carry(c),
+            "add" | "sub" | "mad" if c.has("cc") => self.carry(c),
             "add" | "sub" | "mul" | "mad" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "fma" | "sqrt"
             | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.arith(c),
             "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" | "shf" | "bfe" | "bfi" | "bfind" | "brev"

@@ -34,6 +34,7 @@ pub(super) struct Slots {
     sinks: HashMap<File, Slot>,
     specials: Vec<(Special, Slot)>,
     globals: Vec<(u32, Slot)>,
+    carry: Option<Slot>,
 }
 
 impl Slots {
@@ -47,6 +48,7 @@ impl Slots {
             sinks: HashMap::new(),
             specials: Vec::new(),
             globals: Vec::new(),
+            carry: None,
         }
     }
 
@@ -93,6 +95,16 @@ impl Slots {
         }
         let slot = self.fresh(File::Wide);
         self.globals.push((index, slot));
+        slot
+    }
+
+    /// The predicate that holds the condition code.
+    pub fn carry(&mut self) -> Slot {
+        if let Some(slot) = self.carry {
+            return slot;
+        }
+        let slot = self.fresh(File::Pred);
+        self.carry = Some(slot);
         slot
     }
 
