@@ -19,7 +19,7 @@ Expect = Literal["bound", "exact"]
 
 STORAGES: tuple[Storage, ...] = get_args(Storage)
 STORAGE_BYTES: dict[Storage, int] = {"f32": 4, "f16": 2}
-SUITES: tuple[str, ...] = ("quick", "matrix", "rungs")
+SUITES: tuple[str, ...] = ("quick", "matrix", "rungs", "kernels")
 F32_BYTES = 4
 
 

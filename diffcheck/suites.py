@@ -5,6 +5,7 @@ To add a case, add it to a function here, or a new function to `FAMILIES`. The s
 - `quick`: a few seconds in the PTX machine; each generator and layout at least once.
 - `matrix`: every length, group size, storage and generator that the workspace promises.
 - `rungs`: lengths up to 262,144, meant for a GPU.
+- `kernels`: each kernel of the tile table through one list of small cases (`diffcheck.kernel_cases`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from diffcheck.cases import STORAGES, Case, Storage
 from diffcheck.generators import generator_info
+from diffcheck.kernel_cases import all_kernel_cases
 
 GEOMETRIES = ((8, 2), (16, 4), (24, 4))
 LENGTHS = (1, 5, 37, 64, 65, 4096, 4097, 8192)
@@ -193,4 +195,5 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _special_values,
     _layouts,
     _other_seeds,
+    all_kernel_cases,
 )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from diffcheck.cli import assemble, listing, oxide, parity, ptx, receipt, selftest, subjects, timing
+from diffcheck.cli import assemble, listing, mutants, oxide, parity, ptx, receipt, selftest, subjects, timing
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
@@ -43,6 +43,7 @@ def root(
 listing.register(app)
 parity.register(app)
 selftest.register(app)
+mutants.register(app)
 assemble.register(app)
 ptx.register(app)
 oxide.register(app)

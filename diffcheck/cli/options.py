@@ -21,7 +21,7 @@ Arms: TypeAlias = Annotated[
     list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; may be repeated. Default: all.")
 ]
 Suite: TypeAlias = Annotated[
-    str | None, typer.Option("--suite", metavar="SUITE", help="quick, matrix or rungs. Default: quick.")
+    str | None, typer.Option("--suite", metavar="SUITE", help="quick, matrix, rungs or kernels. Default: quick.")
 ]
 Cases: TypeAlias = Annotated[
     list[str] | None,

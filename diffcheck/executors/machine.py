@@ -17,14 +17,16 @@ class MachineExecutor:
 
     Inputs are read-only, scratch starts uninitialised, and only the live part of a buffer exists, without its guard
     words: a write to an input, a read past `kv_len`, a read of what was never written and a step outside a buffer are
-    faults that name the instruction. `threads` is the number of host threads a launch uses (0: all).
+    faults that name the instruction. `threads` is the number of host threads a launch uses (0: all), `step_limit` the
+    warp instructions after which a block counts as never ending (None: the machine's own limit).
     """
 
     name: str = "machine"
     tier: Tier = "interpreted"
 
-    def __init__(self, threads: int = 0) -> None:
+    def __init__(self, threads: int = 0, step_limit: int | None = None) -> None:
         self.threads = threads
+        self.step_limit = step_limit
 
     def available(self) -> Availability:
         """Tell whether the native module is built."""
@@ -91,6 +93,7 @@ class MachineExecutor:
             args=args,
             dynamic_shared=step.dynamic_shared,
             threads=self.threads,
+            step_limit=self.step_limit,
         )
         return int(stats.instructions)
 

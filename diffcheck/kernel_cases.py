@@ -1,0 +1,84 @@
+"""The suite `kernels`: each kernel of the tile table through the same list of small cases, every rule of it exercised.
+
+It is what generated mutants are tried on (`diffcheck mutants`), so a fault in one instruction of one kernel must show
+in one of these cases; a mutant that survives asks for another case here. All have the seed 9, which keeps their names
+apart from those of the other suites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from diffcheck.cases import STORAGES, Case, Storage
+
+SEED = 9
+GROUPS = range(1, 9)
+
+# (generator, KV heads, kv_len, policy, layout), those that find most first.
+_PARTIAL = (
+    ("random", 2, 203, "chunk:61", "dense"),
+    ("random", 1, 333, "chunk:150", "dense"),
+    ("inf-rows", 1, 203, "fixed:1", "dense"),
+    ("needles", 2, 131, "chunk:50", "padded"),
+    ("rising", 1, 203, "fixed:1", "dense"),
+    ("large-logits", 2, 203, "chunk:100", "packed"),
+    ("denormals", 2, 131, "chunk:61", "dense"),
+    ("nan-key", 2, 203, "fixed:1", "dense"),
+    ("nan-query", 2, 65, "one-wave", "dense"),
+    ("nan-value", 2, 203, "chunk:100", "kv-head-major"),
+    ("inf-key", 2, 203, "chunk:100", "dense"),
+    ("all-minus-inf", 2, 203, "chunk:100", "dense"),
+    ("minus-inf-prefix", 1, 203, "chunk:50", "dense"),
+    ("inf-value", 1, 250, "chunk:61", "dense"),
+    ("rising-steep", 1, 203, "fixed:1", "dense"),
+    ("falling-steep", 1, 203, "chunk:61", "dense"),
+    ("one-hot-v", 2, 203, "chunk:61", "padded"),
+    ("random", 1, 1, "one-wave", "packed"),
+    ("random", 1, 5, "chunk:1", "dense"),
+    ("random", 1, 48, "one-wave", "shared-row"),
+    ("random", 1, 515, "fixed:1", "dense"),
+)
+# The reduce kernel: how many splits, which of them has the maximum, and what is in them.
+_REDUCE = (
+    ("random", 2, 203, "chunk:7", "dense"),
+    ("rising", 1, 89, "chunk:1", "padded"),
+    ("inf-rows", 1, 101, "chunk:1", "dense"),
+    ("random", 1, 1, "one-wave", "dense"),
+    ("needles", 1, 64, "chunk:7", "dense"),
+    ("minus-inf-prefix", 1, 203, "chunk:5", "dense"),
+    ("all-minus-inf", 2, 65, "chunk:5", "dense"),
+    ("denormals", 1, 131, "chunk:5", "dense"),
+    ("nan-value", 2, 203, "chunk:50", "dense"),
+    ("nan-key", 2, 65, "chunk:5", "dense"),
+    ("inf-value", 1, 250, "chunk:9", "dense"),
+    ("rising-steep", 1, 65, "chunk:1", "dense"),
+    ("falling-steep", 1, 65, "chunk:1", "dense"),
+    ("rising", 1, 300, "chunk:1", "dense"),
+    ("inf-rows", 1, 521, "chunk:1", "dense"),
+)
+
+
+def kernel_cases(storage: Storage, group: int) -> tuple[Case, ...]:
+    """Return the cases of the partial kernels for `group` query heads a KV head."""
+    return tuple(_case(row, storage, group) for row in _PARTIAL)
+
+
+def reduce_cases() -> tuple[Case, ...]:
+    """Return the cases of the reduce kernel, whose splits come from the smallest partial kernel."""
+    return tuple(_case(row, "f16", 1) for row in _REDUCE)
+
+
+def all_kernel_cases() -> Iterator[Case]:
+    """Yield the whole suite."""
+    for storage in STORAGES:
+        for group in GROUPS:
+            yield from kernel_cases(storage, group)
+    yield from reduce_cases()
+
+
+def _case(row: tuple[str, int, int, str, str], storage: Storage, group: int) -> Case:
+    from diffcheck.suites import case
+
+    generator, kv_heads, kv_len, policy, layout = row
+    heads = (group * kv_heads, kv_heads)
+    return case(generator, heads, kv_len, storage, suites=("kernels",), policy=policy, layout=layout, seed=SEED)

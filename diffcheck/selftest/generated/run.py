@@ -1,0 +1,109 @@
+"""Draw a sample of mutants and try each one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from diffcheck.errors import DiffcheckError
+from diffcheck.selftest.generated.equivalence import proven_by
+from diffcheck.selftest.generated.justified import justification_of
+from diffcheck.selftest.generated.model import (
+    REQUIRED_PERCENT,
+    GeneratedResult,
+    GeneratedRun,
+    Outcome,
+    kill_percent,
+    status_of,
+)
+from diffcheck.selftest.generated.operators import select_operators
+from diffcheck.selftest.generated.population import GeneratedMutant, Subject, subjects
+from diffcheck.selftest.generated.sampling import draw
+from diffcheck.selftest.generated.trial import STRICT, Killed, failures_without_mutants, try_mutant
+from diffcheck.workers import in_threads
+
+Try = Callable[[GeneratedMutant], Killed | None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to draw from and how: no arms stands for both, no operators and no patterns of kernels for all."""
+
+    count: int
+    seed: int
+    target: str
+    arms: Sequence[str] = ()
+    operators: Sequence[str] = ()
+    kernels: Sequence[str] = ()
+    jobs: int = 1
+
+
+def run_generated(choice: Choice, advance: Callable[[str], None], attempt: Try = try_mutant) -> GeneratedRun:
+    """Draw mutants and try every one; `attempt` says which check catches a mutant, if any.
+
+    `advance` is called with a mutant's id as it is done. Raises `BadInputError` for a choice that leaves too few
+    mutants and `DiffcheckError` for kernels that fail a check without any.
+    """
+    kernels = subjects(choice.arms, choice.target, choice.kernels)
+    operators = select_operators(choice.operators)
+    sample = draw(kernels, operators, choice.count, choice.seed)
+    _require_sound(sample.mutants, choice.jobs)
+    results: dict[int, GeneratedResult] = {}
+    for index, result in in_threads(lambda mutant: result_of(mutant, attempt), sample.mutants, choice.jobs):
+        results[index] = result
+        advance(result.id)
+    mutants = tuple(results[index] for index in range(len(sample.mutants)))
+    return GeneratedRun(
+        status=status_of(mutants, REQUIRED_PERCENT),
+        seed=choice.seed,
+        target=choice.target,
+        arms=tuple(dict.fromkeys(subject.arm for subject in kernels)),
+        operators=tuple(operator.name for operator in operators),
+        redrawn=sample.not_ptx,
+        required_percent=REQUIRED_PERCENT,
+        kill_percent=kill_percent(mutants),
+        mutants=mutants,
+    )
+
+
+def result_of(mutant: GeneratedMutant, attempt: Try) -> GeneratedResult:
+    """Try one mutant and say what became of it."""
+    start = time.perf_counter()
+    killed = attempt(mutant)
+    seconds = time.perf_counter() - start
+    proof, reason = proven_by(mutant), justification_of(mutant)
+    outcome: Outcome = "survived"
+    by, case, evidence = "", "", "every check held"
+    if killed is not None:
+        # A form that is refused says nothing of what it would compute.
+        outcome = "contradiction" if (proof or reason) and killed.check != STRICT else "killed"
+        by, case, evidence = killed.check, killed.case, killed.evidence
+    elif proof:
+        outcome, by = "equivalent", proof
+    elif reason is not None:
+        outcome, by, evidence = "justified", reason.name, reason.because
+    return GeneratedResult(
+        id=mutant.id,
+        arm=mutant.subject.arm,
+        kernel=mutant.subject.entry,
+        place=mutant.subject.place(mutant.statement),
+        operator=mutant.operator.name,
+        line=mutant.line_text,
+        became=mutant.became,
+        outcome=outcome,
+        by=by,
+        case=case,
+        evidence=evidence,
+        seconds=seconds,
+    )
+
+
+def _require_sound(mutants: Sequence[GeneratedMutant], jobs: int) -> None:
+    """Run the kernels that mutants were drawn from without any: on a case that fails by itself, all would be caught."""
+    drawn: tuple[Subject, ...] = tuple(dict.fromkeys(mutant.subject for mutant in mutants))
+    for index, failed in in_threads(
+        lambda subject: failures_without_mutants(subject.arm, subject.target, subject.entry), drawn, jobs
+    ):
+        if failed:
+            raise DiffcheckError(f"{drawn[index].entry} of {drawn[index].arm} without a mutant: {failed[0].reason}")

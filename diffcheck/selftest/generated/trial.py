@@ -1,0 +1,103 @@
+"""Try a mutant on the cases of its kernel until a check of the harness fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from diffcheck.arms import DeviceArm, Problem, Role, TwinArm
+from diffcheck.cases import Case, Storage
+from diffcheck.executors.machine import MachineExecutor
+from diffcheck.executors.program import Program
+from diffcheck.kernel_cases import kernel_cases, reduce_cases
+from diffcheck.parity.judge_case import run_arm
+from diffcheck.parity.prepare import Prepared, prepare
+from diffcheck.receipts.metrics import Check
+from diffcheck.selftest.base import StaleMutantError
+from diffcheck.selftest.generated.population import GeneratedMutant, device_arm
+
+PROFILE = "h200"
+STRICT = "strict"
+# A block of the suite's largest case executes some 40,000 warp instructions.
+STEP_LIMIT = 1_000_000
+_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f32|f16)_g(?P<group>\d+)_")
+
+
+@dataclass(frozen=True)
+class Killed:
+    """The check that failed first, the case on which it did (empty: none was needed), and what it said."""
+
+    check: str
+    case: str
+    evidence: str
+
+
+class _MutatedArm:
+    """An arm with one mutant planted in its kernels."""
+
+    def __init__(self, arm: DeviceArm, mutant: GeneratedMutant) -> None:
+        self._arm, self._mutant = arm, mutant
+        self.name, self.title, self.storages = arm.name, arm.title, arm.storages
+        self.role: Role = arm.role
+        self.available, self.sources = arm.available, arm.sources
+        self.entries, self.kernel = arm.entries, arm.kernel
+
+    def program(self, problem: Problem, target: str) -> Program:
+        """Return the arm's program with the mutant in its text."""
+        program = self._arm.program(problem, target)
+        return replace(program, ptx=self._mutant.apply(program.ptx))
+
+
+def cases_of(entry: str) -> tuple[Case, ...]:
+    """Return the cases that exercise a kernel."""
+    match = _PARTIAL.match(entry)
+    if match is None:
+        return reduce_cases()
+    storage: Storage = "f32" if match["storage"] == "f32" else "f16"
+    return kernel_cases(storage, int(match["group"]))
+
+
+def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> Killed | None:
+    """Run a mutant on its kernel's cases (or on others) until a check fails; None when it survives them all."""
+    said = _refusal(mutant)
+    if said:
+        return Killed(STRICT, "", said)
+    arm = _MutatedArm(device_arm(mutant.subject.arm), mutant)
+    for case in cases_of(mutant.subject.entry) if cases is None else cases:
+        run = run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), mutant.subject.target, arm)
+        failed = next((check for check in run.checks if not check.holds), None)
+        if failed is not None:
+            return Killed(failed.name, case.name, failed.reason)
+    return None
+
+
+def failures_without_mutants(arm: str, target: str, entry: str) -> tuple[Check, ...]:
+    """Return the checks of an arm's own kernel that fail on the cases: with one, every mutant would count as killed."""
+    own = device_arm(arm)
+    runs = (run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), target, own) for case in cases_of(entry))
+    return tuple(check for run in runs for check in run.checks if not check.holds)
+
+
+@lru_cache(maxsize=1024)
+def prepared_case(case: Case) -> Prepared:
+    """Return a case with its inputs, oracle and reference, computed once.
+
+    Raises `StaleMutantError` where the oracle does not take the reference's result: it could catch nothing.
+    """
+    prepared = prepare(case, PROFILE, TwinArm(), threads=1)
+    if prepared.record.status != "holds":
+        raise StaleMutantError(f"case {case.name} does not hold without a fault: {prepared.record.checks[0].reason}")
+    return prepared
+
+
+def _refusal(mutant: GeneratedMutant) -> str:
+    """Return what the machine says of a mutant that it does not take at all; empty for one that it does."""
+    from rust_kernel import ptx
+
+    try:
+        ptx.PtxModule(mutant.apply(mutant.subject.flow.kernel.text), name=mutant.subject.entry)
+    except ptx.PtxError as error:
+        return " ".join(str(error).split())
+    return ""
