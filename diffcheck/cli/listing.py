@@ -12,6 +12,7 @@ from diffcheck import terminal
 from diffcheck.arms import ARMS
 from diffcheck.cases import SUITES, all_cases, select
 from diffcheck.cli.options import JsonFile, check_files, write_file
+from diffcheck.decide.reasons import RULES
 from diffcheck.errors import choose
 from diffcheck.experiment.load import experiment_names, load_experiment, load_hosts, load_policy, policy_names
 from diffcheck.experiment.rows import experiment_rows
@@ -89,6 +90,13 @@ def _policies() -> list[dict[str, Any]]:
     return [{"name": policy.name, "limit": policy.speed.limit, "title": policy.title} for policy in found]
 
 
+def _reasons() -> list[dict[str, Any]]:
+    return [
+        {"name": rule.code.value, "required": rule.required, "advisory": rule.advisory, "meaning": rule.meaning}
+        for rule in RULES
+    ]
+
+
 # The columns of a table, and those that a narrow terminal leaves out; JSON has all fields.
 _WIDE_ONLY = ("num_q_heads", "num_kv_heads", "policy", "layout", "title", "reason")
 _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
@@ -104,6 +112,7 @@ _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] 
         ("name", "title", "baseline", "candidate", "relation", "rows", "policy", "required"),
     ),
     "hosts": (_hosts, ("name", "arch", "title")),
+    "reasons": (_reasons, ("name", "required", "advisory", "meaning")),
     "policies": (_policies, ("name", "limit", "title")),
 }
 
@@ -112,7 +121,7 @@ def list_command(
     what: Annotated[str, typer.Argument(metavar="KIND", help="|".join(_COLUMNS))],
     json: JsonFile = None,
 ) -> None:
-    """List cases, arms, suites, mutants, experiments, hosts or policies."""
+    """List cases, arms, suites, mutants, experiments, hosts, policies or reasons."""
     check_files(json)
     items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
     rows = items()

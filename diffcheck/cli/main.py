@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from diffcheck.cli import assemble, listing, mutants, oxide, parity, ptx, receipt, selftest, subjects, timing
+from diffcheck.cli import assemble, decide, listing, mutants, oxide, parity, ptx, receipt, selftest, subjects, timing
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
@@ -18,7 +18,7 @@ HOLDS, DOES_NOT_HOLD, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
     help="Compare implementations of split-K decode attention with each other, to the bit, with or without a GPU.",
-    epilog="Exit code: 0 holds, 1 does not hold, 2 bad input or a missing requirement.",
+    epilog="Exit code: 0 holds, 1 does not hold, 2 bad input or a missing requirement; decide has its own.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -49,6 +49,7 @@ ptx.register(app)
 oxide.register(app)
 timing.register(app)
 receipt.register(app)
+decide.register(app)
 subjects.register(app)
 
 

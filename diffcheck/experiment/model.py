@@ -59,7 +59,7 @@ class Budget(Model):
     seconds_per_row: Positive
     """The most seconds of sampling a row."""
     min_blocks: Whole
-    """The fewest ABBA blocks a row, however narrow the interval."""
+    """The fewest undropped ABBA blocks a row or a control, however narrow the interval."""
     max_blocks: Whole
     """The most ABBA blocks a row."""
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from diffcheck.experiment.load import load_experiment
+from diffcheck.experiment.load import LoadedExperiment, load_experiment
+from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY, content_digest
@@ -32,7 +33,7 @@ def interval(estimate: float, half_width: float = 0.003) -> Content:
     return {"estimate": estimate, "low": low, "high": high, "confidence": 0.95, "resamples": 2000, "seed": 7}
 
 
-def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 4) -> Content:
+def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 20) -> Content:
     """Blocks whose replays all take the same time a side."""
     times = {"baseline": baseline_us, "candidate": baseline_us * ratio}
     orders = (("baseline", "candidate", "candidate", "baseline"), ("candidate", "baseline", "baseline", "candidate"))
@@ -99,7 +100,7 @@ def parity(row: ExperimentRow, relation: str) -> list[Content]:
     return made
 
 
-def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99) -> Content:
+def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20) -> Content:
     """One timed row."""
     case = row.baseline_case
     microseconds = 2.0 + case.kv_bytes / 3.0e6
@@ -132,7 +133,7 @@ def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99) -> Conte
         "baseline": {"arm": row.baseline, **copy.deepcopy(arm)},
         "candidate": {"arm": row.candidate, **copy.deepcopy(arm)},
         "parity": parity(row, relation),
-        "timing": comparison(microseconds, ratio),
+        "timing": comparison(microseconds, ratio, blocks=blocks),
         "above_peak": False,
         "floors": [
             {"name": "empty", "detail": "two empty kernels", "samples_us": [2.1, 2.2, 2.0], "median_us": 2.1},
@@ -157,7 +158,7 @@ def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99) -> Conte
     }
 
 
-def controls(case: ExperimentRow) -> list[Content]:
+def controls(case: ExperimentRow, blocks: int = 20) -> list[Content]:
     """An A/A and both planted slow-downs, passed."""
     name, kv_len = case.name, case.baseline_case.kv_len
     asked = (("a/a", 0.0, 1.0004), ("planted", 2.0, 1.0195), ("planted", 10.0, 1.098))
@@ -167,16 +168,28 @@ def controls(case: ExperimentRow) -> list[Content]:
             "case": name,
             "kv_len": kv_len,
             "planted_percent": percent,
-            "timing": comparison(60.0, ratio),
+            "timing": comparison(60.0, ratio, blocks=blocks),
             "passed": True,
         }
         for kind, percent, ratio in asked
     ]
 
 
-def ab_content(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: float = 0.99) -> Content:
+def small_experiment(**changes: Any) -> LoadedExperiment:
+    """`promote-oxide` with two rows and few blocks, for tests that need many receipts."""
+    loaded = load_experiment("promote-oxide")
+    content = loaded.content.model_dump(mode="json", by_alias=True)
+    rows = [{"generator": "random", "heads": [[16, 4]], "storages": ["f16"], "kv_lens": [4096, 60000]}]
+    budget = {**content["budget"], "min_blocks": 2}
+    made = Experiment.model_validate({**content, "rows": rows, "budget": budget, **changes})
+    return LoadedExperiment(made, loaded.sha256)
+
+
+def ab_content(
+    host: str = "rtx4090", experiment: str | LoadedExperiment = "promote-oxide", ratio: float = 0.99
+) -> Content:
     """A whole receipt as JSON types, without its digest."""
-    loaded = load_experiment(experiment)
+    loaded = load_experiment(experiment) if isinstance(experiment, str) else experiment
     content = loaded.content
     rows = experiment_rows(content)
     arch = HOSTS.get(host, "sm_89")
@@ -184,7 +197,8 @@ def ab_content(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: 
     arms = list(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
     subjects = tree_subjects(arms, newest_target(arch, read_lock()))
     long = next((row for row in rows if row.baseline_case.kv_len >= 60_000), rows[-1])
-    command = ["ab", experiment, "--host", host]
+    command = ["ab", content.name, "--host", host]
+    blocks = content.budget.min_blocks
     return {
         "schema": "diffcheck-ab/1",
         "status": "complete",
@@ -196,7 +210,7 @@ def ab_content(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: 
         },
         "contract": "splitk/1",
         "experiment": {
-            "name": experiment,
+            "name": content.name,
             "sha256": loaded.sha256,
             "content": content.model_dump(mode="json", by_alias=True),
         },
@@ -220,8 +234,8 @@ def ab_content(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: 
         "ptxas": None,
         "gpu_users": {"before": [], "after": []},
         "selftest": {"status": "not run", "reason": "not asked for"},
-        "rows": [row_content(row, content.relation, ratio) for row in rows],
-        "controls": controls(long),
+        "rows": [row_content(row, content.relation, ratio, blocks) for row in rows],
+        "controls": controls(long, blocks),
         "parts": [{"rungs": None, "command": command, "resumed": False, "seconds": 400.0}],
         "warnings": [],
     }
@@ -232,7 +246,9 @@ def sealed(content: Content) -> Content:
     return {**content, DIGEST_KEY: content_digest(content)}
 
 
-def ab_receipt(host: str = "rtx4090", experiment: str = "promote-oxide", ratio: float = 0.99) -> AbReceipt:
+def ab_receipt(
+    host: str = "rtx4090", experiment: str | LoadedExperiment = "promote-oxide", ratio: float = 0.99
+) -> AbReceipt:
     """A whole receipt as its model."""
     return AbReceipt.model_validate(ab_content(host, experiment, ratio))
 

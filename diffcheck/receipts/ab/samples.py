@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from diffcheck.experiment.model import Positive, Whole
+from diffcheck.experiment.model import Positive
 from diffcheck.receipts.fields import Count, Model, Name
 
 Side = Literal["baseline", "candidate"]
@@ -70,9 +70,9 @@ class Interval(Model):
     estimate: Positive
     low: Positive
     high: Positive
-    confidence: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-    """0.95 for a 95 % interval."""
-    resamples: Whole
+    confidence: Annotated[float, Field(ge=0.95, lt=1, allow_inf_nan=False)]
+    """0.95 for a 95 % interval; a policy speaks of nothing less."""
+    resamples: Annotated[int, Field(ge=1000)]
     seed: Count
 
     @model_validator(mode="after")

@@ -1,0 +1,130 @@
+"""Whether a run's times can be trusted: who else was there, what its controls found, and how much was sampled."""
+
+from __future__ import annotations
+
+from diffcheck.decide.reasons import Code, Reason, Subject
+from diffcheck.experiment.model import Experiment
+from diffcheck.experiment.policy import Policy
+from diffcheck.receipts.ab.model import AbReceipt
+from diffcheck.receipts.ab.rows import Control
+from diffcheck.receipts.ab.samples import Comparison
+from diffcheck.selftest.model import SelfTest
+
+
+def distrust(receipt: AbReceipt, subject: Subject, experiment: Experiment, policy: Policy) -> list[Reason]:
+    """Return every reason not to trust a receipt's times; empty: they can be judged."""
+    reasons = _tree(receipt, subject) if policy.trust.clean_tree else []
+    reasons += _users(receipt, subject) if policy.trust.no_foreign_process else []
+    reasons += _controls(receipt, subject, policy)
+    reasons += _samples(receipt, subject, experiment)
+    reasons += _selftest(receipt, subject, policy)
+    return reasons
+
+
+def _tree(receipt: AbReceipt, subject: Subject) -> list[Reason]:
+    source = receipt.tool.source
+    if source.dirty is None or source.dirty_paths is None:
+        return [subject.reason(Code.TREE_UNKNOWN, "neither a repository nor a build stamp told the commit")]
+    if source.dirty or source.dirty_paths:
+        shown = ", ".join(source.dirty_paths[:3]) + (", …" if len(source.dirty_paths) > 3 else "")
+        numbers: dict[str, float | int | str | None] = {"paths": len(source.dirty_paths)}
+        return [
+            subject.reason(Code.TREE_DIRTY, f"changed: {shown}", numbers=numbers, remedy="commit, then run it again")
+        ]
+    return []
+
+
+def _users(receipt: AbReceipt, subject: Subject) -> list[Reason]:
+    reasons: list[Reason] = []
+    for moment, users in (("before", receipt.gpu_users.before), ("after", receipt.gpu_users.after)):
+        if users is None:
+            reasons.append(subject.reason(Code.FOREIGN_UNKNOWN, f"NVML did not say who was on the GPU {moment} it"))
+            continue
+        live = [user for user in users if user.kind == "compute" and user.state == "live"]
+        if live:
+            reasons.append(
+                subject.reason(
+                    Code.FOREIGN_PROCESS,
+                    f"{len(live)} live compute process{'es' if len(live) > 1 else ''} on the GPU {moment} the run",
+                    numbers={"processes": len(live)},
+                    remedy="end the other processes and run it again",
+                )
+            )
+    return reasons
+
+
+def _controls(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reason]:
+    reasons: list[Reason] = []
+    for control in receipt.controls:
+        if not control.passed:
+            ratio = control.timing.ratio
+            message = f"{_name(control)} on {control.case}: {ratio.low:.4f} to {ratio.high:.4f}"
+            reasons.append(subject.reason(Code.CONTROL_FAILED, message, row=control.case, numbers=_interval(control)))
+    if not any(control.kind == "a/a" for control in receipt.controls):
+        reasons.append(subject.reason(Code.CONTROL_MISSING, "no A/A"))
+    needs = policy.controls
+    for percent in needs.planted_percent:
+        done = any(
+            control.kind == "planted"
+            and control.planted_percent == percent
+            and control.kv_len >= needs.planted_min_kv_len
+            for control in receipt.controls
+        )
+        if not done:
+            message = f"no planted slow-down of {percent:g} % at {needs.planted_min_kv_len} keys or more"
+            reasons.append(subject.reason(Code.CONTROL_MISSING, message))
+    return reasons
+
+
+def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:
+    timed: list[tuple[str, Comparison]] = [(row.case.name, row.timing) for row in receipt.rows if row.timing]
+    timed += [(control.case, control.timing) for control in receipt.controls]
+    least = experiment.budget.min_blocks
+    reasons = [
+        subject.reason(
+            Code.SAMPLES_FEW,
+            f"{len(timing.used())} blocks of {len(timing.blocks)} were used; the experiment asks for {least}",
+            row=name,
+            numbers={"used": len(timing.used()), "dropped": timing.dropped_blocks, "asked": least},
+        )
+        for name, timing in timed
+        if len(timing.used()) < least
+    ]
+    peak = receipt.host.peak_memory_bytes_per_second
+    for row in receipt.rows:
+        if row.above_peak and row.timing:
+            fastest = min(row.timing.baseline_us, row.timing.candidate_us)
+            rate = row.kv_bytes / (fastest * 1e-6)
+            reasons.append(
+                subject.reason(
+                    Code.ABOVE_PEAK,
+                    f"{rate / 1e9:.0f} GB/s of K and V, from a memory of {(peak or 0) / 1e9:.0f} GB/s",
+                    row=row.case.name,
+                    numbers={"bytes_per_second": rate, "peak": peak},
+                )
+            )
+    return reasons
+
+
+def _selftest(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reason]:
+    if isinstance(receipt.selftest, SelfTest):
+        missed = [mutant.name for mutant in receipt.selftest.mutants if not mutant.caught]
+        if not missed:
+            return []
+        return [
+            subject.reason(
+                Code.SELFTEST_FAILED, f"not caught: {', '.join(missed[:3])}", numbers={"missed": len(missed)}
+            )
+        ]
+    if policy.trust.selftest == "required":
+        return [subject.reason(Code.SELFTEST_MISSING, f"the self-test was not run: {receipt.selftest.reason}")]
+    return []
+
+
+def _name(control: Control) -> str:
+    return "A/A" if control.kind == "a/a" else f"planted {control.planted_percent:g} %"
+
+
+def _interval(control: Control) -> dict[str, float | int | str | None]:
+    ratio = control.timing.ratio
+    return {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high, "planted": control.planted_percent}

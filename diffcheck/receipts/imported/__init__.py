@@ -1,0 +1,1 @@
+"""Receipts that other tools wrote, read into one model. An import is shown and never counts for a verdict."""

@@ -1,0 +1,43 @@
+"""Reading a file of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from diffcheck import digest
+from diffcheck.errors import BadInputError
+from diffcheck.receipts.ab.file import read_content
+from diffcheck.receipts.imported.fields import Reader
+from diffcheck.receipts.imported.model import Imported
+from diffcheck.receipts.imported.shapes import SHAPES, shape_of
+
+
+def import_receipt(path: Path) -> Imported:
+    """Read a file of one of the known shapes. Raises `BadInputError` that names the first field that is wrong."""
+    content = read_content(path)
+    shape = shape_of(content)
+    records, hosts, unknown = SHAPES[shape](Reader(content, path.name))
+    return Imported.model_validate(
+        {
+            "source_file": path.name,
+            "source_sha256": digest.of_file(path),
+            "source_schema": content["schema"],
+            "shape": shape,
+            "records": records,
+            "required_hosts": hosts,
+            "not_understood": tuple(dict.fromkeys(unknown)),
+            "raw": content,
+        }
+    )
+
+
+def read_imported(path: Path) -> Imported:
+    """Read an import that was written before. Raises `BadInputError`."""
+    try:
+        return Imported.model_validate(read_content(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "whole file"
+        raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error

@@ -1,0 +1,452 @@
+"""The verdict: every reason is reached, and says what it should; exit codes; what lies in a folder of evidence."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diffcheck.cli.decide import EXIT_CODES
+from diffcheck.cli.main import run
+from diffcheck.decide.collect import Found, collect, read_found
+from diffcheck.decide.model import Decision, Verdict
+from diffcheck.decide.reasons import RULES, SEVERITIES, Code, table_markdown
+from diffcheck.decide.verdict import decide
+from diffcheck.experiment.load import LoadedExperiment, load_hosts, load_policy
+from diffcheck.experiment.policy import Policy
+from diffcheck.subjects.lock import read_lock
+from tests.factory.ab import REQUIRED, Content, ab_content, check, comparison, sealed, small_experiment, write_evidence
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = small_experiment()
+LOCK = read_lock()
+
+
+def found(content: Content, folder: Path, name: str | None = None) -> Found:
+    path = folder / f"{name or content['host']['id']}.json"
+    path.write_text(json.dumps(content if "digest" in content else sealed(content)))
+    return read_found(path)
+
+
+def passing(folder: Path, experiment: LoadedExperiment = SMALL) -> list[Found]:
+    return [found(ab_content(host, experiment), folder) for host in REQUIRED]
+
+
+def verdict_of(files: list[Found], experiment: LoadedExperiment = SMALL, policy: str = "kernel-001") -> Decision:
+    return decide(files, experiment.content, load_policy(policy), load_hosts(), LOCK)
+
+
+def test_a_complete_fresh_clean_set_is_promoted(tmp_path: Path) -> None:
+    decision = verdict_of(passing(tmp_path))
+    assert decision.verdict == "PROMOTE"
+    assert decision.gated_rows == 4
+    assert {reason.severity for reason in decision.reasons} == {"pass"}
+    assert {reason.host for reason in decision.reasons} == set(REQUIRED)
+    worst = next(reason for reason in decision.reasons if reason.code is Code.SPEED_HOLDS)
+    assert worst.numbers["limit"] == 1.2
+
+
+Change = Callable[[Content], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One alteration of the rtx4090's receipt, the reason that it gives and the verdict that follows."""
+
+    code: Code
+    change: Change
+    verdict: Verdict
+    advisory: Verdict = "PROMOTE"
+    """The verdict when an advisory host's receipt is altered so, beside a passing set."""
+    policy: dict[str, Any] = field(default_factory=dict)
+
+
+def _first(content: Content) -> Content:
+    row: Content = content["rows"][0]
+    return row
+
+
+def _fail(name: str) -> Change:
+    def change(content: Content) -> None:
+        row = _first(content)
+        row["parity"] = [one for one in row["parity"] if (one["name"], one["a"]) != (name, "oxide")]
+        row["parity"].append(check(name, "oxide", "builder" if name == "bits" else "oracle", holds=False))
+        row.update(status="fails parity", timing=None, above_peak=None)
+        content["status"] = "fails"
+
+    return change
+
+
+def _ratio(ratio: float, half_width: float = 0.003) -> Change:
+    return lambda content: _first(content).update(timing=comparison(60.0, ratio, half_width, 2))
+
+
+def _f64(name: str, value: object) -> Change:
+    def change(content: Content) -> None:
+        (one,) = (one for one in _first(content)["parity"] if one["name"] == "oracle" and one["a"] == "oxide")
+        one["whole"][name] = value
+
+    return change
+
+
+def _drop_row(content: Content) -> None:
+    content["rows"] = content["rows"][1:]
+    content["status"] = "partial"
+
+
+def _above_peak(content: Content) -> None:
+    content["host"]["peak_memory_bytes_per_second"] = 1e9
+    for row in content["rows"]:
+        row["above_peak"] = True
+
+
+def _control(index: int, ratio: float) -> Change:
+    def change(content: Content) -> None:
+        content["controls"][index].update(timing=comparison(60.0, ratio, blocks=2), passed=False)
+
+    return change
+
+
+def _mutant(caught: bool) -> Content:
+    return {
+        "name": "m",
+        "where": "ptx",
+        "what": "w",
+        "meant_for": "bits",
+        "caught_by": [],
+        "caught": caught,
+        "evidence": "e",
+        "seconds": 0.1,
+    }
+
+
+def _user(kind: str, state: str) -> Content:
+    return {"kind": kind, "state": state, "memory_bytes": None}
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault(Code.RECEIPT_STALE, lambda c: c["subjects"].update(cases_sha256="0" * 64), "HOLD"),
+    Fault(Code.RECEIPT_STALE, lambda c: c["subjects"]["ptx"][1].update(sha256="0" * 64), "HOLD"),
+    Fault(Code.RECEIPT_STALE, lambda c: c["subjects"]["ptx"][0].update(target="sm_80"), "HOLD"),
+    Fault(Code.RECEIPT_STALE, lambda c: c["subjects"]["ptx"].pop(), "HOLD"),
+    Fault(Code.HOST_CONTRADICTS, lambda c: c["host"].update(arch="sm_80"), "HOLD", "HOLD"),
+    Fault(Code.RECEIPT_MISPLACED, lambda c: c["host"].update(id="h100"), "HOLD", "HOLD"),
+    Fault(Code.HOST_UNKNOWN, lambda c: c["host"].update(id=None), "HOLD"),
+    Fault(
+        Code.EXPERIMENT_DIFFERS,
+        lambda c: (
+            c["experiment"]["content"].update(relation="bounded"),
+            [row.update(relation="bounded") for row in c["rows"]],
+        ),
+        "HOLD",
+    ),
+    Fault(Code.ROW_MISSING, _drop_row, "HOLD"),
+    Fault(Code.ROW_DIFFERS, lambda c: _first(c)["case"].update(seed=1), "HOLD"),
+    Fault(
+        Code.ROW_DIFFERS,
+        lambda c: [_first(c)[side]["plan"].update(policy="note") for side in ("baseline", "candidate")],
+        "HOLD",
+    ),
+    Fault(Code.TREE_DIRTY, lambda c: c["tool"]["source"].update(dirty=True, dirty_paths=["a.py"]), "HOLD"),
+    Fault(
+        Code.TREE_UNKNOWN,
+        lambda c: c["tool"].update(source={"origin": "unknown", "commit": None, "dirty": None, "dirty_paths": None}),
+        "HOLD",
+    ),
+    Fault(Code.FOREIGN_PROCESS, lambda c: c["gpu_users"]["before"].append(_user("compute", "live")), "HOLD"),
+    Fault(Code.FOREIGN_PROCESS, lambda c: c["gpu_users"]["after"].append(_user("compute", "live")), "HOLD"),
+    Fault(Code.FOREIGN_UNKNOWN, lambda c: c["gpu_users"].update(after=None), "HOLD"),
+    Fault(Code.CONTROL_MISSING, lambda c: c.update(controls=c["controls"][1:]), "HOLD"),
+    Fault(Code.CONTROL_MISSING, lambda c: c.update(controls=c["controls"][:2]), "HOLD"),
+    Fault(Code.CONTROL_MISSING, lambda c: c["controls"][2].update(kv_len=4096), "HOLD"),
+    Fault(Code.CONTROL_FAILED, _control(0, 1.02), "HOLD"),
+    Fault(Code.CONTROL_FAILED, _control(1, 1.0), "HOLD"),
+    Fault(Code.SAMPLES_FEW, lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=1)), "HOLD"),
+    Fault(Code.ABOVE_PEAK, _above_peak, "HOLD"),
+    Fault(Code.SELFTEST_FAILED, lambda c: c.update(selftest={"status": "fails", "mutants": [_mutant(False)]}), "HOLD"),
+    Fault(Code.SELFTEST_MISSING, lambda c: None, "HOLD", policy={"selftest": "required"}),
+    Fault(Code.PARITY_MISSING, lambda c: _first(c)["parity"].pop(0), "HOLD"),
+    Fault(
+        Code.PARITY_MISSING,
+        lambda c: _first(c).update(parity=[one for one in _first(c)["parity"] if one["name"] != "bits"]),
+        "HOLD",
+    ),
+    Fault(Code.PARITY_MISSING, _f64("max_rel", "NaN"), "HOLD"),
+    Fault(Code.BITS_DIFFER, _fail("bits"), "REJECT", "HOLD"),
+    Fault(Code.BOUND_EXCEEDED, _fail("oracle"), "REJECT", "HOLD"),
+    Fault(Code.KERNEL_MISBEHAVES, _fail("memory"), "REJECT", "HOLD"),
+    Fault(Code.KERNEL_MISBEHAVES, _fail("executes"), "REJECT", "HOLD"),
+    Fault(Code.COSINE_LOW, _f64("cosine", 0.99989), "REJECT", "HOLD"),
+    Fault(Code.COSINE_LOW, _f64("cosine", "NaN"), "REJECT", "HOLD"),
+    Fault(Code.COSINE_LOW, _f64("cosine", None), "REJECT", "HOLD"),
+    Fault(Code.ERROR_HIGH, _f64("max_abs", 1e-3), "REJECT", "HOLD"),
+    Fault(Code.ERROR_HIGH, _f64("max_abs", "NaN"), "REJECT", "HOLD"),
+    Fault(Code.TOO_SLOW, _ratio(1.25), "REJECT"),
+    Fault(Code.SPEED_UNSURE, _ratio(1.2), "INCONCLUSIVE"),
+    Fault(Code.SPEED_UNTRUSTED, lambda c: c["gpu_users"].update(before=None), "HOLD"),
+)
+
+
+def _policy(fault: Fault) -> Policy:
+    policy = load_policy("kernel-001")
+    return policy.model_copy(update={"trust": policy.trust.model_copy(update=fault.policy)})
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code.value)
+def test_a_fault_of_a_required_host(fault: Fault, tmp_path: Path) -> None:
+    altered = ab_content("rtx4090", SMALL)
+    fault.change(altered)
+    files = [found(altered, tmp_path, "rtx4090"), found(ab_content("gb10", SMALL), tmp_path)]
+    assert all(one.receipt for one in files), [one.message for one in files]
+    decision = decide(files, SMALL.content, _policy(fault), load_hosts(), LOCK)
+    assert decision.verdict == fault.verdict
+    (reason, *_) = [reason for reason in decision.reasons if reason.code is fault.code]
+    rule = next(rule for rule in RULES if rule.code is fault.code)
+    assert reason.severity in {rule.required, rule.advisory}
+    assert reason.message
+
+
+@pytest.mark.parametrize("fault", [one for one in FAULTS if not one.policy], ids=lambda fault: fault.code.value)
+def test_a_fault_of_an_advisory_host(fault: Fault, tmp_path: Path) -> None:
+    altered = ab_content("h200", SMALL)
+    fault.change(altered)
+    decision = verdict_of([*passing(tmp_path), found(altered, tmp_path, "h200")])
+    assert decision.verdict == fault.advisory
+    assert fault.code in {reason.code for reason in decision.reasons}
+    assert decision.gated_rows == 4
+
+
+def test_an_advisory_host_is_shown_and_never_counted(tmp_path: Path) -> None:
+    decision = verdict_of([found(ab_content("h200", SMALL), tmp_path)])
+    assert decision.verdict == "HOLD"
+    assert decision.gated_rows == 0
+    assert {reason.code for reason in decision.reasons if reason.host == "h200"} == {
+        Code.PARITY_HOLDS,
+        Code.ACCURACY_HOLDS,
+        Code.SPEED_HOLDS,
+    }
+    assert all(reason.severity == "info" for reason in decision.reasons if reason.host == "h200")
+
+
+def test_nothing_at_all_is_held() -> None:
+    decision = verdict_of([])
+    assert decision.verdict == "HOLD"
+    codes = [reason.code for reason in decision.reasons]
+    assert codes == [Code.RECEIPT_MISSING, Code.RECEIPT_MISSING, Code.NOTHING_GATED]
+    assert {reason.remedy for reason in decision.reasons if reason.remedy} == {
+        "diffcheck ab promote-oxide --host rtx4090",
+        "diffcheck ab promote-oxide --host gb10",
+    }
+
+
+def test_an_experiment_that_requires_nothing_is_never_promoted(tmp_path: Path) -> None:
+    open_to_all = small_experiment(required_architectures=[])
+    decision = verdict_of(passing(tmp_path, open_to_all), open_to_all)
+    assert decision.verdict == "HOLD"
+    assert {Code.NOTHING_REQUIRED, Code.NOTHING_GATED} <= {reason.code for reason in decision.reasons}
+
+
+def test_a_moved_lock_holds_everything(tmp_path: Path) -> None:
+    moved = LOCK.model_copy(update={"sources": {**LOCK.sources, "docs/contract.md": "0" * 64}})
+    decision = decide(passing(tmp_path), SMALL.content, load_policy("kernel-001"), load_hosts(), moved)
+    assert decision.verdict == "HOLD"
+    assert Code.TREE_UNLOCKED in {reason.code for reason in decision.reasons}
+    assert decision.gated_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", Code.RECEIPT_UNREADABLE),
+        ("{}", Code.RECEIPT_UNREADABLE),
+        ('{"schema": "diffcheck-receipt/1"}', Code.RECEIPT_UNREADABLE),
+        ('{"schema": "apr-kernel-receipt/v1", "rows": []}', Code.RECEIPT_UNREADABLE),
+        ('{"schema": "diffcheck-ab/1", "digest": "0"}', Code.RECEIPT_EDITED),
+        ('{"schema": "diffcheck-imported/1"}', Code.RECEIPT_IMPORTED),
+    ],
+)
+def test_what_is_no_receipt_never_counts(text: str, code: Code, tmp_path: Path) -> None:
+    files = passing(tmp_path)
+    (tmp_path / "rtx4090.json").write_text(text)
+    broken = read_found(tmp_path / "rtx4090.json")
+    assert broken.problem is code
+    decision = verdict_of([broken, files[1]])
+    assert decision.verdict == "HOLD"
+    assert {code, Code.RECEIPT_MISSING} <= {reason.code for reason in decision.reasons}
+
+
+def test_a_broken_file_holds_a_passing_set_back(tmp_path: Path) -> None:
+    files = passing(tmp_path)
+    (tmp_path / "extra.json").write_text("{")
+    assert verdict_of([*files, read_found(tmp_path / "extra.json")]).verdict == "HOLD"
+
+
+def test_an_import_beside_a_passing_set_changes_nothing(tmp_path: Path) -> None:
+    files = passing(tmp_path)
+    (tmp_path / "old.json").write_text('{"schema": "diffcheck-imported/1"}')
+    assert verdict_of([*files, read_found(tmp_path / "old.json")]).verdict == "PROMOTE"
+
+
+def test_two_receipts_of_one_host_are_ambiguous(tmp_path: Path) -> None:
+    again = found(ab_content("rtx4090", SMALL, ratio=0.9), tmp_path, "rtx4090-again")
+    decision = verdict_of([*passing(tmp_path), again])
+    assert decision.verdict == "HOLD"
+    assert {Code.HOST_TWICE, Code.RECEIPT_MISPLACED} <= {reason.code for reason in decision.reasons}
+    slow = found(ab_content("rtx4090", SMALL, ratio=1.5), tmp_path, "rtx4090-again")
+    assert verdict_of([*passing(tmp_path), slow]).verdict == "REJECT"
+
+
+def test_doubts_take_times_out_of_judgement_and_bits_not(tmp_path: Path) -> None:
+    slow = ab_content("rtx4090", SMALL, ratio=1.5)
+    slow["gpu_users"]["before"].append(_user("compute", "live"))
+    gb10 = found(ab_content("gb10", SMALL), tmp_path)
+    assert verdict_of([found(slow, tmp_path), gb10]).verdict == "HOLD"
+    _fail("bits")(slow)
+    assert verdict_of([found(slow, tmp_path), gb10]).verdict == "REJECT"
+
+
+def test_graphics_and_phantoms_are_not_foreign(tmp_path: Path) -> None:
+    content = ab_content("rtx4090", SMALL)
+    content["gpu_users"] = {"before": [_user("graphics", "live"), _user("compute", "phantom")], "after": []}
+    assert verdict_of([found(content, tmp_path), found(ab_content("gb10", SMALL), tmp_path)]).verdict == "PROMOTE"
+
+
+@pytest.mark.parametrize(
+    ("policy", "ratio", "verdict"),
+    [
+        ("kernel-001", 1.19, "PROMOTE"),
+        ("kernel-001", 1.1998, "INCONCLUSIVE"),
+        ("kernel-001", 1.21, "REJECT"),
+        ("faster", 0.99, "PROMOTE"),
+        ("faster", 0.999, "INCONCLUSIVE"),
+        ("faster", 1.03, "REJECT"),
+    ],
+)
+def test_policies(policy: str, ratio: float, verdict: str, tmp_path: Path) -> None:
+    files = [found(ab_content(host, SMALL, ratio), tmp_path) for host in REQUIRED]
+    assert verdict_of(files, policy=policy).verdict == verdict
+
+
+@pytest.mark.parametrize(("policy", "low", "high", "verdict"), [
+    ("kernel-001", 1.1, 1.2, "PROMOTE"),
+    ("kernel-001", 1.2, 1.3, "INCONCLUSIVE"),
+    ("faster", 0.9, 1.0, "INCONCLUSIVE"),
+    ("faster", 1.0, 1.1, "REJECT"),
+])  # fmt: skip
+def test_an_interval_that_ends_at_the_limit(policy: str, low: float, high: float, verdict: str, tmp_path: Path) -> None:
+    files: list[Found] = []
+    for host in REQUIRED:
+        content = ab_content(host, SMALL)
+        for row in content["rows"]:
+            row["timing"]["ratio"].update(low=low, estimate=(low + high) / 2, high=high)
+        files.append(found(content, tmp_path))
+    assert verdict_of(files, policy=policy).verdict == verdict
+
+
+def test_every_code_has_a_rule_and_is_reached_here() -> None:
+    assert [rule.code for rule in RULES] == list(Code)
+    by_faults = {fault.code for fault in FAULTS}
+    elsewhere = {
+        *(Code.RECEIPT_MISSING, Code.NOTHING_REQUIRED, Code.NOTHING_GATED, Code.TREE_UNLOCKED),
+        *(Code.RECEIPT_UNREADABLE, Code.RECEIPT_EDITED, Code.RECEIPT_IMPORTED, Code.HOST_TWICE),
+        *(Code.PARITY_HOLDS, Code.ACCURACY_HOLDS, Code.SPEED_HOLDS),
+    }
+    assert by_faults | elsewhere == set(Code)
+    assert not by_faults & elsewhere
+
+
+def test_weights_never_grow_towards_the_advisory() -> None:
+    for rule in RULES:
+        if rule.required != "pass":
+            assert SEVERITIES.index(rule.advisory) <= SEVERITIES.index(rule.required)
+        assert rule.advisory not in {"reject", "inconclusive", "pass"}
+
+
+def test_the_documents_table_is_the_list() -> None:
+    document = (ROOT / "docs" / "decision.md").read_text()
+    assert table_markdown() in document, "its table is no longer that of diffcheck.decide.reasons.table_markdown()"
+        "put the table of diffcheck.decide.reasons.table_markdown() there"
+    )
+
+
+def test_a_decision_cannot_promote_against_its_reasons(tmp_path: Path) -> None:
+    held = verdict_of(passing(tmp_path)[:1])
+    with pytest.raises(ValueError, match="PROMOTE contradicts the reasons"):
+        Decision.model_validate({**held.model_dump(by_alias=True), "verdict": "PROMOTE"})
+
+
+def test_command_reads_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = write_evidence(tmp_path / "evidence", [ab_content(host) for host in REQUIRED])
+    out = tmp_path / "decision.json"
+    command = ["decide", "promote-oxide", "--evidence", str(evidence)]
+    assert run([*command, "--json", str(out)]) == 0
+    assert Decision.model_validate_json(out.read_text()).verdict == "PROMOTE"
+    assert capsys.readouterr().out.startswith("PROMOTE")
+    assert run([*command, "--policy", "faster", "--expect", "PROMOTE"]) == 0
+    assert run([*command, "--expect", "HOLD"]) == 1
+    (evidence / "promote-oxide" / "gb10.json").unlink()
+    assert run(command) == 10
+    assert run([*command, "--expect", "HOLD"]) == 0
+    assert "diffcheck ab promote-oxide --host gb10" in capsys.readouterr().out
+
+
+def test_exit_codes_are_those_of_the_documents() -> None:
+    assert EXIT_CODES == {"PROMOTE": 0, "HOLD": 10, "REJECT": 11, "INCONCLUSIVE": 12}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["promote-oxyde"], ["experiment", "'promote-oxyde'", "promote-oxide"]),
+        (["promote-oxide", "--policy", "kernel-002"], ["policy", "'kernel-002'", "kernel-001"]),
+        (["promote-oxide", "--expect", "HOLDS"], ["expect", "'HOLDS'", "PROMOTE, HOLD"]),
+        (["promote-oxide", "--evidence", "/no/such/folder"], ["evidence", "/no/such/folder"]),
+        (["promote-oxide", "--json", "/dev/null"], ["file", "/dev/null"]),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["decide", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    for word in words:
+        assert word in error
+
+
+def test_the_verdict_over_the_repositorys_evidence() -> None:
+    assert run(["decide", "promote-oxide", "--evidence", str(ROOT / "evidence"), "--expect", "HOLD"]) == 0
+
+
+def test_a_folder_holds_other_files_too(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "b.json").write_text("{")
+    (tmp_path / "a.json").mkdir()
+    assert [(one.name, one.problem) for one in collect(tmp_path)] == [
+        ("a", Code.RECEIPT_UNREADABLE),
+        ("b", Code.RECEIPT_UNREADABLE),
+    ]
+    assert collect(tmp_path / "none") == ()
+
+
+def test_deciding_takes_no_native_module(tmp_path: Path) -> None:
+    blocked = (
+        "import sys\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'rust_kernel._native' or name.split('.')[0] in {'cupy', 'torch', 'pynvml'}:\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
+        "from diffcheck.cli.main import run\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+    evidence = write_evidence(tmp_path, [copy.deepcopy(ab_content(host)) for host in REQUIRED])
+    command = [sys.executable, "-c", blocked, "decide", "promote-oxide", "--evidence", str(evidence)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("PROMOTE")
