@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
+
+import tomli
 
 from diffcheck import digest
 
@@ -17,6 +21,9 @@ CASE_SOURCES = (
 TIMING_SOURCES = ("ab", "timing", "executors/gpu.py", "executors/program.py", "arms/launches.py")
 
 BUILDER = "py_builder_kernel"
+# What decides the builder's text; its launch code does not.
+BUILDER_SOURCES = ("build.py", "kernels", "ptx")
+OPCODES = "py_builder_kernel/opcodes.toml"
 CONTRACT = "docs/contract.md"
 PLANNER = "crates/splitk_plan/src"
 
@@ -36,18 +43,24 @@ def root() -> Path:
     return Path(str(resources.files("diffcheck"))).parent
 
 
-def locked_sources() -> dict[str, str]:
+def locked_sources(opcodes: Collection[str]) -> dict[str, str]:
     """Return the digest of each source that locked values follow from, by its path; of those that are here.
 
-    An installed wheel has only the builder's: its lock was right when the wheel was built.
+    Of the opcode table only the forms of `opcodes` enter, those that the kernels use: a new form changes no kernel. An
+    installed wheel has neither contract nor planner: its lock was right when the wheel was built.
     """
-    found = {BUILDER: digest.of_package(BUILDER)}
+    found = {BUILDER: digest.of_package(BUILDER, *BUILDER_SOURCES), OPCODES: _of_forms(opcodes)}
     contract, planner = root() / CONTRACT, root() / PLANNER
     if contract.is_file():
         found[CONTRACT] = digest.of_file(contract)
     if planner.is_dir():
         found[PLANNER] = _of_folder(planner)
     return found
+
+
+def _of_forms(opcodes: Collection[str]) -> str:
+    table = tomli.loads((root() / OPCODES).read_text(encoding="utf-8"))
+    return digest.of_text(json.dumps([form for form in table["op"] if form["opcode"] in opcodes], sort_keys=True))
 
 
 def _of_folder(folder: Path) -> str:

@@ -372,8 +372,6 @@ def test_weights_never_grow_towards_the_advisory() -> None:
 def test_the_documents_table_is_the_list() -> None:
     document = (ROOT / "docs" / "decision.md").read_text()
     assert table_markdown() in document, "its table is no longer that of diffcheck.decide.reasons.table_markdown()"
-        "put the table of diffcheck.decide.reasons.table_markdown() there"
-    )
 
 
 def test_a_decision_cannot_promote_against_its_reasons(tmp_path: Path) -> None:
