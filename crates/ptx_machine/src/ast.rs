@@ -51,7 +51,8 @@ pub(crate) struct Param {
 
 /// A register that the body uses.
 #[derive(Debug, Clone)]
-pub(crate) struct Register {
+pub(crate) struct Register<'s> {
+    pub name: &'s str,
     pub ty: Scalar,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct Function<'s> {
     pub params: Vec<Param>,
     pub max_threads: Option<u32>,
     pub required_threads: Option<[u32; 3]>,
-    pub registers: Vec<Register>,
+    pub registers: Vec<Register<'s>>,
     /// Variables at function scope.
     pub variables: Vec<Variable>,
     pub instructions: Vec<Instruction<'s>>,

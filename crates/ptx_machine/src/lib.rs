@@ -14,6 +14,7 @@ mod error;
 mod exec;
 mod fault;
 mod fma;
+mod forms;
 mod launch;
 mod lexer;
 mod literal;
@@ -21,19 +22,24 @@ mod lower;
 mod memory;
 mod module;
 mod parser;
+mod profile;
 mod program;
 mod run;
 mod soft;
 mod suggest;
 mod table;
+mod trace;
 mod types;
 
 pub use error::PtxError;
 pub use fault::{Fault, FaultKind};
+pub use forms::{FormInfo, WordNeed, forms};
 pub use launch::{Arg, LaunchConfig, LaunchError, LaunchStats, Path};
 pub use memory::{AllocOptions, Memory, MemoryError};
 pub use module::{Entry, Module, ParamInfo, RegisterCounts};
-pub use run::launch;
+pub use profile::{LineProfile, Profile, Requests, SharedRequests};
+pub use run::{launch, launch_watched};
+pub use trace::{Trace, TraceStep, TraceValue, Watch};
 pub use types::{Scalar, Space};
 
 /// Largest source that is parsed, in bytes.

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ast::{Function, Variable};
 use crate::error::{PtxError, excerpt};
-use crate::lower::{Context, constant_variables, lower_function};
+use crate::exec::TracedText;
+use crate::lower::{Context, constant_variables, lower_function, shown_operands};
 use crate::memory::{AllocOptions, Memory, MemoryError, ModuleVariables, Segment};
 use crate::parser::{check_source, parse};
 use crate::program::{Placed, Program, packed_bytes};
@@ -170,6 +171,24 @@ impl Module {
         let place = self.programs[index].places[at as usize];
         let text = self.source.get(place.start..place.end).unwrap_or("");
         (place.line, excerpt(text))
+    }
+
+    /// What a trace shows of each instruction of the kernel. The text is parsed again for it, as nothing else needs to
+    /// know the names of registers; the text was accepted before, so that nothing is left out.
+    pub(crate) fn traced_texts(&self, index: usize) -> Vec<TracedText> {
+        let operands = || {
+            let ast = parse(&self.source, &self.name).ok()?;
+            let table = table().ok()?;
+            let context = Context { ast: &ast, table, file: &self.name, source: &self.source, strict: self.strict };
+            shown_operands(&context, ast.functions.get(index)?, &self.programs[index]).ok()
+        };
+        let mut operands = operands().unwrap_or_default();
+        let places = &self.programs[index].places;
+        let text = |at: usize| {
+            let (line, instruction) = self.place(index, at as u32);
+            TracedText { line, instruction, operands: operands.remove(&places[at].start).unwrap_or_default() }
+        };
+        (0..places.len()).map(text).collect()
     }
 
     /// Puts the module's variables into `memory`, once.

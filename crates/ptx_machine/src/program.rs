@@ -552,6 +552,8 @@ pub(crate) struct Program {
     pub dynamic_shared: Option<Placed>,
     pub local: Vec<Placed>,
     pub params: Vec<Placed>,
+    /// The slot of each register of the text, where an instruction uses it.
+    pub registers: Vec<Option<Slot>>,
     /// Some instruction has no exact definition.
     pub approximate: bool,
 }

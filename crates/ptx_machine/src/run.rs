@@ -1,11 +1,15 @@
 //! A launch: its checks, its arguments, and the report of what went wrong.
 
-use crate::exec::{self, BlockFault, Geometry, Isa, Job, Limits};
+use std::sync::{Mutex, PoisonError};
+
+use crate::exec::{self, BlockFault, Counters, Geometry, Isa, Job, Limits, Nobody, Tracer, Watcher};
 use crate::fault::{Fault, FaultKind, Trap};
 use crate::launch::{Arg, LaunchConfig, LaunchError, LaunchStats};
 use crate::memory::{AllocOptions, Memory, Segment};
 use crate::module::{Entry, Module};
+use crate::profile::Profile;
 use crate::program::{LANES, Program};
+use crate::trace::Watch;
 
 /// Most shared memory of a block that any supported device has, in bytes.
 const MAX_SHARED: u32 = 227 << 10;
@@ -24,6 +28,21 @@ pub fn launch(
     memory: &mut Memory,
     config: &LaunchConfig,
     args: &[Arg],
+) -> Result<LaunchStats, LaunchError> {
+    launch_watched(module, entry, memory, config, args, &mut Watch::default())
+}
+
+/// As [`launch`], and tells `watch` what was executed, up to a fault where there is one.
+///
+/// # Errors
+/// As [`launch`].
+pub fn launch_watched(
+    module: &Module,
+    entry: &str,
+    memory: &mut Memory,
+    config: &LaunchConfig,
+    args: &[Arg],
+    watch: &mut Watch<'_>,
 ) -> Result<LaunchStats, LaunchError> {
     let Some(index) = module.entries().iter().position(|e| e.name == entry) else {
         let names: Vec<_> = module.entries().iter().map(|e| e.name.as_str()).collect();
@@ -56,10 +75,45 @@ pub fn launch(
             cancel: config.cancel.as_deref(),
         },
     };
-    exec::run(&job, config.threads).map_err(|fault| match fault.trap.kind {
+    run_watched(&job, config.threads, module, index, watch).map_err(|fault| match fault.trap.kind {
         FaultKind::Cancelled => LaunchError::Cancelled,
         _ => LaunchError::Fault(Box::new(report(module, index, fault))),
     })
+}
+
+/// Runs the blocks; a launch that no one watches runs in the executor compiled for that.
+fn run_watched(
+    job: &Job<'_>,
+    threads: usize,
+    module: &Module,
+    index: usize,
+    watch: &mut Watch<'_>,
+) -> Result<LaunchStats, BlockFault> {
+    if watch.trace.is_none() && watch.profile.is_none() {
+        return exec::run(job, threads, || Nobody, drop);
+    }
+    let none = || watch.profile.is_some().then(|| Counters::new(job.program.insts.len()));
+    let total = Mutex::new(none());
+    let tracer = watch.trace.take().map(|trace| Mutex::new(Tracer::new(trace, module.traced_texts(index))));
+    let outcome = exec::run(
+        job,
+        threads,
+        || Watcher::new(tracer.as_ref(), none()),
+        |watcher| {
+            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Some(total), Some(counters)) = (total.as_mut(), &watcher.counters) {
+                total.add(counters);
+            }
+        },
+    );
+    watch.trace = tracer.map(|tracer| {
+        let mut tracer = tracer.into_inner().unwrap_or_else(PoisonError::into_inner);
+        tracer.flush();
+        tracer.trace
+    });
+    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    watch.profile = total.map(|counters| Profile::new(module, index, &counters));
+    outcome
 }
 
 fn report(module: &Module, index: usize, fault: BlockFault) -> Fault {

@@ -103,7 +103,7 @@ pub(crate) struct Bound<'t> {
 }
 
 impl Table {
-    #[cfg(test)]
+    /// All forms, in the order of the file.
     pub fn forms(&self) -> &[Form] {
         &self.forms
     }

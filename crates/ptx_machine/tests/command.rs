@@ -89,7 +89,7 @@ fn bad_input_exits_with_2_and_one_line() {
     let cases: [(&[&str], &str); 9] = [
         (&["check", "none.ptx"], "none.ptx: No such file"),
         (&["check", "bad.ptx"], "bad.ptx:9: mul.f32 is refused in strict mode"),
-        (&["check", "huge.ptx"], "huge.ptx: the source has 52428800 bytes; allowed: up to 16777216"),
+        (&["check", "huge.ptx"], "huge.ptx: the source is too large; allowed: up to 16777216 bytes"),
         (&["run", "scale.ptx", "--block", "8", "--entry", "other"], "entry: other is not allowed; allowed: scale"),
         (&["run", "scale.ptx", "--block", "8"], "number of arguments: 0 is not allowed"),
         (&arg("in:none.npy"), "none.npy: No such file"),

@@ -1,5 +1,6 @@
 //! One block: its warps take turns, and meet at barriers.
 
+use super::observe::Observer;
 use super::spaces::Spaces;
 use super::warp::{Stop, Warp};
 use super::{Geometry, Isa, Limits};
@@ -61,7 +62,8 @@ impl<'a> BlockRunner<'a> {
     }
 
     /// Runs the block with this index to its end.
-    pub fn run(&mut self, block: [u32; 3], globals: &[u64]) -> Result<(), Located> {
+    pub fn run<O: Observer>(&mut self, block: [u32; 3], globals: &[u64], observer: &mut O) -> Result<(), Located> {
+        observer.block(block);
         self.spaces.reset();
         self.barriers = [Arrivals::default(); BARRIERS];
         self.steps = 0;
@@ -74,7 +76,7 @@ impl<'a> BlockRunner<'a> {
             let mut progress = false;
             for w in 0..self.warps.len() {
                 if self.states[w] == State::Ready {
-                    self.turn(w)?;
+                    self.turn(w, observer)?;
                     progress = true;
                 }
             }
@@ -93,7 +95,7 @@ impl<'a> BlockRunner<'a> {
     }
 
     /// Lets one warp run.
-    fn turn(&mut self, w: usize) -> Result<(), Located> {
+    fn turn<O: Observer>(&mut self, w: usize, observer: &mut O) -> Result<(), Located> {
         if self.limits.cancelled() {
             let trap = Trap::lanes(FaultKind::Cancelled, 0, "the launch was cancelled");
             return Err(Located { trap, warp: w, at: self.warps[w].at });
@@ -101,7 +103,7 @@ impl<'a> BlockRunner<'a> {
         let warp = &mut self.warps[w];
         let turn = TURN.min(self.limits.steps - self.steps);
         let before = warp.counts.instructions;
-        let stop = warp.run(self.isa, &self.spaces, turn);
+        let stop = warp.run(self.isa, &self.spaces, turn, observer);
         self.steps += warp.counts.instructions - before;
         let located = |warp: &Warp<'_>, trap| Located { trap, warp: w, at: warp.at };
         match stop.map_err(|trap| located(warp, trap))? {

@@ -13,8 +13,11 @@ mod geometry;
 mod int;
 mod lanes;
 mod memory;
+mod observe;
+mod profile;
 mod regs;
 mod spaces;
+mod trace;
 mod warp;
 mod word;
 
@@ -22,7 +25,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) use geometry::Geometry;
+pub(crate) use observe::{Nobody, Observer, Watcher};
+pub(crate) use profile::Counters;
 pub(crate) use spaces::Spaces;
+pub(crate) use trace::{TracedText, Tracer};
 
 use crate::fault::Trap;
 use crate::launch::{LaunchStats, Path};
@@ -127,7 +133,14 @@ pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 29;
 const MAX_BYTES: u64 = 8 * MAX_BLOCK_BYTES;
 
 /// Runs all blocks; of several faults, the one in the lowest block counts, whatever the order of execution.
-pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFault> {
+///
+/// Each worker has an observer from `observer`, and hands it to `done` when its last block has ended.
+pub(crate) fn run<O: Observer>(
+    job: &Job<'_>,
+    threads: usize,
+    observer: impl Fn() -> O + Sync,
+    done: impl Fn(O) + Sync,
+) -> Result<LaunchStats, BlockFault> {
     let shared = Shared {
         next: AtomicU64::new(0),
         lowest: AtomicU64::new(u64::MAX),
@@ -138,10 +151,15 @@ pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFau
     let block_bytes = job.program.warp_bytes() * u64::from(job.geometry.warps());
     let most = job.geometry.blocks().min(MAX_BYTES / block_bytes.max(1));
     let workers = wanted.min(usize::try_from(most).unwrap_or(usize::MAX));
+    let one = || {
+        let mut observer = observer();
+        work(job, &shared, &mut observer);
+        done(observer);
+    };
     std::thread::scope(|scope| {
         // The calling thread is one of the workers.
-        (1..workers).for_each(|_| drop(scope.spawn(|| work(job, &shared))));
-        work(job, &shared);
+        (1..workers).for_each(|_| drop(scope.spawn(one)));
+        one();
     });
     let (stats, fault) = shared.outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match fault {
@@ -151,7 +169,7 @@ pub(crate) fn run(job: &Job<'_>, threads: usize) -> Result<LaunchStats, BlockFau
 }
 
 /// Takes blocks, rising, until there are none left.
-fn work(job: &Job<'_>, shared: &Shared) {
+fn work<O: Observer>(job: &Job<'_>, shared: &Shared, observer: &mut O) {
     let spaces = Spaces::new(
         job.program,
         job.global,
@@ -167,7 +185,7 @@ fn work(job: &Job<'_>, shared: &Shared) {
         if n >= job.geometry.blocks() || n > shared.lowest.load(Ordering::Relaxed) {
             break;
         }
-        if let Err(located) = runner.run(job.geometry.block_index(n), job.variables) {
+        if let Err(located) = runner.run(job.geometry.block_index(n), job.variables, observer) {
             shared.lowest.fetch_min(n, Ordering::Relaxed);
             fault = Some((n, located));
             break;

@@ -1,6 +1,7 @@
 //! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
 
 use super::async_copy::Copies;
+use super::observe::{Observer, Step};
 use super::regs::Regs;
 use super::spaces::Spaces;
 use super::{Isa, bits, carry, collective, compare, convert, float, int, memory, word};
@@ -75,7 +76,13 @@ impl<'p> Warp<'p> {
     }
 
     /// Runs until something stops the warp, for at most `turn` instructions.
-    pub fn run(&mut self, isa: Isa, spaces: &Spaces<'_>, turn: u64) -> Result<Stop, Box<Trap>> {
+    pub fn run<O: Observer>(
+        &mut self,
+        isa: Isa,
+        spaces: &Spaces<'_>,
+        turn: u64,
+        observer: &mut O,
+    ) -> Result<Stop, Box<Trap>> {
         let end = self.counts.instructions + turn;
         let program = self.regs.program;
         while let Some(&Frame { pc, meeting, mask }) = self.stack.last() {
@@ -98,6 +105,8 @@ impl<'p> Warp<'p> {
                 let active = self.active(inst, mask)?;
                 self.counts.instructions += 1;
                 self.counts.thread_instructions += u64::from(active.count_ones());
+                let step = Step { warp: self.index, at: pc, inst, mask, active };
+                observer.before(&step, &self.regs);
                 pc += 1;
                 if inst.op == Op::Branch && active == mask {
                     pc = inst.target();
@@ -106,7 +115,9 @@ impl<'p> Warp<'p> {
                 if active == 0 {
                     continue;
                 }
-                match self.execute(isa, spaces, inst, active, mask, pc)? {
+                let flow = self.execute(isa, spaces, inst, active, mask, pc)?;
+                observer.after(&step, &self.regs);
+                match flow {
                     Flow::Next => {}
                     Flow::Frames => break,
                     Flow::Stop(stop) => {
@@ -139,7 +150,7 @@ impl<'p> Warp<'p> {
         Ok(mask & self.regs.pred(inst.guard))
     }
 
-    #[inline]
+    #[inline(always)]
     fn execute(
         &mut self,
         isa: Isa,
@@ -165,7 +176,7 @@ impl<'p> Warp<'p> {
     }
 
     /// Executes an instruction that only moves data.
-    #[inline]
+    #[inline(always)]
     fn compute(&mut self, isa: Isa, spaces: &Spaces<'_>, inst: &Inst, active: u32) -> Result<(), Box<Trap>> {
         let regs = &mut self.regs;
         match inst.op {

@@ -9,6 +9,7 @@ mod coverage;
 mod layout;
 mod logic;
 mod memory;
+mod shown;
 mod slots;
 mod validate;
 mod word;
@@ -21,6 +22,7 @@ use crate::table::{Bound, Names, Table};
 use crate::types::{Scalar, Space};
 
 pub(crate) use layout::{Layout, constant_variables};
+pub(crate) use shown::{Shown, shown_operands};
 use slots::Slots;
 
 /// What lowering needs to know of a module.

@@ -133,6 +133,7 @@ impl Slots {
         [program.count32, program.count64, program.count_pred] = self.counts;
         program.k32 = self.k32;
         program.k64 = self.k64;
+        program.registers = self.registers;
         program.specials = self.specials;
         program.globals = self.globals;
         Ok(())

@@ -119,7 +119,7 @@ impl<'s> Parser<'s> {
                     return Err(self.error(format!("{name} is declared twice")));
                 }
                 body.scopes.declare(name, Name::Register(body.function.registers.len() as RegisterId));
-                body.function.registers.push(Register { ty });
+                body.function.registers.push(Register { name, ty });
             }
             if !self.eat(',')? {
                 return self.expect(';');

@@ -107,7 +107,7 @@ impl<'s> Scopes<'s> {
             let Some((&(count, ty), number)) = range else { continue };
             if number < count {
                 let id = function.registers.len() as RegisterId;
-                function.registers.push(Register { ty });
+                function.registers.push(Register { name, ty });
                 scope.names.insert(name, Name::Register(id));
                 return Some(Name::Register(id));
             }

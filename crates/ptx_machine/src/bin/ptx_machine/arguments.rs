@@ -9,7 +9,8 @@ use ptx_machine::{AllocOptions, Arg, Memory};
 use crate::npy::{self, Buffer};
 
 /// What an argument may be.
-const ALLOWED: &str = "a number, TYPE:NUMBER, in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:N[xM…]";
+const ALLOWED: &str = "a number, TYPE:NUMBER, bytes:HEX, in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:N[xM…], \
+                       zeros:FILE.npy:DTYPE:N[xM…]";
 
 /// One `--arg`.
 #[derive(Debug, Clone)]
@@ -20,11 +21,12 @@ pub enum Argument {
         file: PathBuf,
         back: bool,
     },
-    /// A buffer that the kernel is to write.
+    /// A new buffer, which the kernel is to write; filled with zeros, or with nothing.
     Output {
         file: PathBuf,
         dtype: TypeStr,
         shape: Vec<u64>,
+        zeros: bool,
     },
 }
 
@@ -43,7 +45,9 @@ impl FromStr for Argument {
             None => Ok(Self::Value(number(text)?)),
             Some(("in", file)) => Ok(Self::Input { file: file.into(), back: false }),
             Some(("inout", file)) => Ok(Self::Input { file: file.into(), back: true }),
-            Some(("out", rest)) => output(rest),
+            Some(("out", rest)) => output(rest, false),
+            Some(("zeros", rest)) => output(rest, true),
+            Some(("bytes", digits)) => Ok(Self::Value(Arg::bytes(hexadecimal(digits)?))),
             Some((ty, value)) => number(value)?.typed(ty).map(Self::Value).map_err(|e| e.to_string()),
         }
     }
@@ -62,9 +66,21 @@ fn number(text: &str) -> Result<Arg, String> {
         .ok_or_else(|| format!("{text:?} is no number; allowed: {ALLOWED}"))
 }
 
+fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
+    let refuse = || format!("bytes:{digits} is no hexadecimal; allowed: two digits a byte, such as bytes:00ff1234");
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| {
+        let digits = std::str::from_utf8(pair).ok().filter(|_| pair.iter().all(u8::is_ascii_hexdigit))?;
+        u8::from_str_radix(digits, 16).ok()
+    };
+    pairs.iter().map(byte).collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty()).ok_or_else(refuse)
+}
+
 /// `FILE:DTYPE:SHAPE`.
-fn output(text: &str) -> Result<Argument, String> {
-    let refuse = || format!("out:{text} is no output; allowed: out:FILE.npy:DTYPE:N[xM…], such as out:o.npy:f4:16x256");
+fn output(text: &str, zeros: bool) -> Result<Argument, String> {
+    let word = if zeros { "zeros" } else { "out" };
+    let refuse =
+        || format!("{word}:{text} is no output; allowed: {word}:FILE.npy:DTYPE:N[xM…], such as {word}:o.npy:f4:16x256");
     let (rest, shape) = text.rsplit_once(':').ok_or_else(refuse)?;
     let (file, dtype) = rest.rsplit_once(':').ok_or_else(refuse)?;
     let order = if dtype.starts_with(['<', '|']) {
@@ -77,8 +93,8 @@ fn output(text: &str) -> Result<Argument, String> {
     let dtype: TypeStr = format!("{order}{dtype}").parse().map_err(|_| refuse())?;
     let shape: Vec<u64> = shape.split('x').map(|n| n.parse().map_err(|_| refuse())).collect::<Result<_, _>>()?;
     match npy::size(&dtype, &shape) {
-        Some(bytes) if bytes <= 1 << 36 => Ok(Argument::Output { file: file.into(), dtype, shape }),
-        _ => Err(format!("out:{text} is too large; allowed: 64 GiB")),
+        Some(bytes) if bytes <= 1 << 36 => Ok(Argument::Output { file: file.into(), dtype, shape, zeros }),
+        _ => Err(format!("{word}:{text} is too large; allowed: 64 GiB")),
     }
 }
 
@@ -95,16 +111,26 @@ impl Argument {
                 let options = AllocOptions { initialised: true, writable: *back };
                 let address = memory.alloc(&name(file), &bytes, options).map_err(|e| e.to_string())?;
                 let buffer = Buffer { file: file.clone(), dtype, shape, address };
-                Ok(Placed { arg: Arg::int(address.into()), written: back.then_some(buffer) })
+                Ok(Placed { arg: pointer(address)?, written: back.then_some(buffer) })
             }
-            Self::Output { file, dtype, shape } => {
-                let size = npy::size(dtype, shape).unwrap_or(0);
-                let address = memory.alloc_uninit(&name(file), size as usize).map_err(|e| e.to_string())?;
+            Self::Output { file, dtype, shape, zeros } => {
+                let size = npy::size(dtype, shape).unwrap_or(0) as usize;
+                let address = if *zeros {
+                    memory.alloc(&name(file), &vec![0; size], AllocOptions::default())
+                } else {
+                    memory.alloc_uninit(&name(file), size)
+                };
+                let address = address.map_err(|e| e.to_string())?;
                 let buffer = Buffer { file: file.clone(), dtype: dtype.clone(), shape: shape.clone(), address };
-                Ok(Placed { arg: Arg::int(address.into()), written: Some(buffer) })
+                Ok(Placed { arg: pointer(address)?, written: Some(buffer) })
             }
         }
     }
+}
+
+/// The address of a buffer, for a parameter of 64 bits and for no float.
+fn pointer(address: u64) -> Result<Arg, String> {
+    Arg::int(address.into()).typed("u64").map_err(|e| e.to_string())
 }
 
 /// What faults call the buffer of a file.

@@ -1,12 +1,14 @@
 //! Buffers in `.npy` files, as bytes with a dtype and a shape.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use npyz::{DType, DTypeError, Deserialize, Endianness, NpyFile, Order, Serialize, TypeRead, TypeStr, TypeWrite};
 use npyz::{WriteOptions, WriterBuilder};
 use ptx_machine::Memory;
+
+use crate::output::WholeFile;
 
 /// Largest element, a complex f64.
 const MOST: usize = 16;
@@ -115,25 +117,19 @@ impl Buffer {
         if unwritten > 0 {
             eprintln!("ptx-machine: {}: {unwritten} of {} bytes were never written", self.file.display(), bytes.len());
         }
-        let part = self.file.with_extension(format!("npy.{}.part", std::process::id()));
-        let written = self.write(&part, &bytes).and_then(|()| std::fs::rename(&part, &self.file));
-        written.map_err(|e| {
-            // The part may never have come into being; what matters is the first error.
-            let _ = std::fs::remove_file(&part);
-            refuse(e.to_string())
-        })
+        let mut out = WholeFile::create(&self.file)?;
+        self.write(&mut out, &bytes).map_err(|e| refuse(e.to_string()))?;
+        out.finish()
     }
 
-    fn write(&self, part: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        let mut out = BufWriter::new(File::create(part)?);
+    fn write(&self, out: &mut WholeFile, bytes: &[u8]) -> std::io::Result<()> {
         let options = WriteOptions::<Element>::new().dtype(DType::Plain(self.dtype.clone())).shape(&self.shape);
-        let mut array = options.writer(&mut out).begin_nd()?;
+        let mut array = options.writer(out).begin_nd()?;
         for chunk in bytes.chunks(self.dtype.num_bytes().unwrap_or(1)) {
             let mut element = Element([0; MOST]);
             element.0[..chunk.len()].copy_from_slice(chunk);
             array.push(&element)?;
         }
-        array.finish()?;
-        out.flush()
+        array.finish()
     }
 }
