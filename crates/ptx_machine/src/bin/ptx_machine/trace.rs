@@ -178,17 +178,18 @@ fn show_value(value: &TraceValue, mask: u32) -> String {
     }
 }
 
-/// `a + s*lane`, for at least three lanes of an integer or address that have it so.
+/// `a + s*lane`, for at least three lanes of whole numbers that have it so.
 fn progression(value: &TraceValue, lanes: &[u32]) -> Option<String> {
-    let (&[first, second, _, ..], Some(_)) = (lanes, integer(value, 0)) else { return None };
-    let at = |lane: u32| integer(value, lane);
-    let (a, b) = (at(first)?, at(second)?);
+    let &[first, second, _, ..] = lanes else { return None };
+    let (a, b) = (whole(value, first)?, whole(value, second)?);
     let (rise, run) = (b - a, i128::from(second - first));
     let step = (rise % run == 0).then_some(rise / run)?;
     let origin = a - step * i128::from(first);
-    let holds = lanes.iter().all(|&lane| at(lane) == Some(origin + step * i128::from(lane)));
+    let holds = lanes.iter().all(|&lane| whole(value, lane) == Some(origin + step * i128::from(lane)));
     let sign = if step < 0 { "-" } else { "+" };
-    (holds && origin >= 0).then(|| format!("{} {sign} {}*lane", show_integer(value.ty, origin), step.abs()))
+    let each = if step.abs() == 1 { String::new() } else { format!("{}*", step.abs()) };
+    let point = if matches!(value.ty, Scalar::F32 | Scalar::F64) { ".0" } else { "" };
+    (holds && origin >= 0).then(|| format!("{}{point} {sign} {each}lane", show_integer(value.ty, origin)))
 }
 
 /// Lane by lane, neighbours with one value together.
@@ -206,14 +207,18 @@ fn runs(lanes: &[u32], shown: &[String]) -> String {
     format!("{{{}}}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }
 
-/// The number in a lane, `None` for types that are no integers and where it was never written.
-fn integer(value: &TraceValue, lane: u32) -> Option<i128> {
+/// The whole number in a lane; `None` if it is none, or was never written.
+fn whole(value: &TraceValue, lane: u32) -> Option<i128> {
     let bits = value.bits[lane as usize];
+    // Every whole number below 2^24 is an f32; negative zero is not the zero that a progression has.
+    let exact = |x: f64| (x.fract() == 0.0 && x.abs() < 16_777_216.0 && x.to_bits() != 1 << 63).then_some(x as i128);
     let number = match value.ty {
         Scalar::S16 => i128::from(bits as u16 as i16),
         Scalar::S32 => i128::from(bits as u32 as i32),
         Scalar::S64 => i128::from(bits as i64),
         Scalar::U16 | Scalar::U32 | Scalar::U64 | Scalar::B16 | Scalar::B32 | Scalar::B64 => i128::from(bits),
+        Scalar::F32 => exact(f64::from(f32::from_bits(bits as u32)))?,
+        Scalar::F64 => exact(f64::from_bits(bits))?,
         _ => return None,
     };
     (value.known >> lane & 1 != 0).then_some(number)
@@ -230,7 +235,7 @@ fn show_lane(value: &TraceValue, lane: u32) -> String {
         Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
         Scalar::F64 if f64::from_bits(bits).is_nan() => format!("NaN {bits:#018x}"),
         Scalar::F64 => format!("{:?}", f64::from_bits(bits)),
-        ty => integer(value, lane).map_or_else(|| format!("{bits:#x}"), |number| show_integer(ty, number)),
+        ty => whole(value, lane).map_or_else(|| format!("{bits:#x}"), |number| show_integer(ty, number)),
     }
 }
 
