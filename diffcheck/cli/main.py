@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from diffcheck.cli import assemble, decide, listing, mutants, oxide, parity, ptx, receipt, selftest, subjects, timing
+from diffcheck.cli import (
+    assemble,
+    decide,
+    listing,
+    mutants,
+    opcodes,
+    oxide,
+    parity,
+    ptx,
+    receipt,
+    selftest,
+    subjects,
+    timing,
+)
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
@@ -47,6 +60,7 @@ mutants.register(app)
 assemble.register(app)
 ptx.register(app)
 oxide.register(app)
+opcodes.register(app)
 timing.register(app)
 receipt.register(app)
 decide.register(app)

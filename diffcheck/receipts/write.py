@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
 
 from diffcheck.errors import BadInputError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def write_json(path: Path, model: BaseModel) -> None:
