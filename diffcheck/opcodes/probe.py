@@ -18,7 +18,16 @@ from py_builder_kernel.ptx.target import version_text
 
 # The first architecture that a probe is written for: the oldest one that this project supports, and its PTX version.
 # Forms that need more get the first target that has them.
-_TARGETS = ((80, (7, 0)), (86, (7, 1)), (89, (7, 8)), (90, (7, 8)), (100, (8, 6)), (103, (8, 8)), (120, (8, 7)), (121, (8, 8)))
+_TARGETS = (
+    (80, (7, 0)),
+    (86, (7, 1)),
+    (89, (7, 8)),
+    (90, (7, 8)),
+    (100, (8, 6)),
+    (103, (8, 8)),
+    (120, (8, 7)),
+    (121, (8, 8)),
+)
 # What output memory holds before a launch: a value that the kernel did not write is seen.
 FILL = 0xA5
 
