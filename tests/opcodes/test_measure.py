@@ -17,6 +17,8 @@ from diffcheck.opcodes.measure import Measured, measure, run_facts, select
 from diffcheck.opcodes.probe import all_probes
 from tests.opcodes.support import DIES, FAULTS, HANGS, REFUSED, machine, unable, unreliable
 
+THREE = tuple(select(f"add.u{bits}")[0] for bits in (16, 32, 64))
+SIX = (*THREE, *(select(f"add.s{bits}")[0] for bits in (16, 32, 64)))
 FACTS: dict[str, Any] = {"device": "none", "date": "2000-01-01T00:00:00+00:00"}
 
 
@@ -38,8 +40,7 @@ def test_what_the_device_gives_is_written_and_read_again(tmp_path: Path) -> None
 
 def test_a_form_that_hangs_dies_or_faults_does_not_stop_the_others(tmp_path: Path) -> None:
     out = tmp_path / "values.jsonl"
-    probes = select("add.[us][136]*")
-    found = measure(probes, unreliable, FACTS, out, limit_s=1.0)
+    found = measure(SIX, unreliable, FACTS, out, limit_s=1.0)
     assert [line.partition(":")[0] for line in found.refused] == [REFUSED]
     assert sorted(line.partition(":")[0] for line in found.faults) == sorted([HANGS, DIES, FAULTS])
     assert {difference.form for difference in found.against_machine} == {"add.u16"}
@@ -55,16 +56,16 @@ def test_a_form_that_hangs_dies_or_faults_does_not_stop_the_others(tmp_path: Pat
 
 
 def test_a_device_that_cannot_start_fails_every_form_at_once() -> None:
-    found = measure(select("add.[us][136]*"), unable, FACTS, None)
+    found = measure(SIX, unable, FACTS, None)
     assert len(found.faults) == 6
     assert all("no context" in line for line in found.faults)
 
 
 def test_a_broken_off_measurement_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "values.jsonl"
-    measure(select("add.u*"), machine, FACTS, out)
+    measure(THREE, machine, FACTS, out)
     later = {**FACTS, "date": "2000-01-02T00:00:00+00:00"}
-    found = measure(select("add.[us][136]*"), machine, later, out, missing=True)
+    found = measure(SIX, machine, later, out, missing=True)
     assert found.count == 3
     values = store.read(out)
     assert len(values.forms) == 6
