@@ -1,1 +1,1 @@
-"""The A/B run: both arms interleaved in one process on a GPU, with controls, into a receipt."""
+"""The A/B run: two arms timed against each other on one device, and how sure the ratio is."""

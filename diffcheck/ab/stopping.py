@@ -1,0 +1,29 @@
+"""When a row has been measured long enough."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from diffcheck.experiment.model import Budget
+from diffcheck.receipts.ab.samples import Interval
+
+Stop = Literal["narrow", "budget", "blocks"]
+
+BLOCKS_BETWEEN_LOOKS = 4
+"""Blocks that run before the interval is looked at again: each look is a chance to stop on a lucky one."""
+
+
+def enough(
+    used: int, interval: Interval, budget: Budget, blocks: int | None = None, seconds: float = 0.0
+) -> Stop | None:
+    """Return why sampling ends, or None.
+
+    `used` counts the blocks that were not dropped, `blocks` all of them (default: the same), `seconds` the time spent.
+    """
+    if used >= budget.min_blocks and interval.width <= budget.interval_width:
+        return "narrow"
+    if (used if blocks is None else blocks) >= budget.max_blocks:
+        return "blocks"
+    if seconds >= budget.seconds_per_row:
+        return "budget"
+    return None
