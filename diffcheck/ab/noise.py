@@ -42,7 +42,8 @@ def drift(rng: np.random.Generator, count: int) -> FloatArray:
 def outliers(rng: np.random.Generator, count: int) -> FloatArray:
     """One replay in 25 takes 5 to 60 % longer: an interrupt, another client of the memory."""
     hit = rng.random(count) < 0.04
-    return np.where(hit, 1.0 + rng.uniform(0.05, 0.6, count), 1.0) * _jitter(rng, count)
+    factors: FloatArray = np.where(hit, 1.0 + rng.uniform(0.05, 0.6, count), 1.0)
+    return factors * _jitter(rng, count)
 
 
 def bimodal(rng: np.random.Generator, count: int) -> FloatArray:

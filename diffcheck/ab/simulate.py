@@ -68,9 +68,11 @@ class Rate:
     @property
     def holds(self) -> bool:
         """Whether the share is within what is allowed; of no run it is not."""
+        if not self.runs:
+            return False
         above = self.least is None or self.share >= self.least
         below = self.most is None or self.share < self.most
-        return self.runs > 0 and above and below
+        return above and below
 
 
 @dataclass(frozen=True)

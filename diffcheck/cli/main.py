@@ -20,6 +20,7 @@ from diffcheck.cli import (
     ptx,
     receipt,
     selftest,
+    simulate,
     subjects,
     timing,
 )
@@ -65,6 +66,7 @@ timing.register(app)
 receipt.register(app)
 decide.register(app)
 subjects.register(app)
+simulate.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -55,7 +55,9 @@ def simulate_command(
             found.append(rate)
             advance(rate.noise)
     out = terminal.console()
-    out.print(terminal.table(f"{experiment}, {rows} rows", _COLUMNS, [_cells(rate) for rate in found], ["runs", "rate"]))
+    out.print(
+        terminal.table(f"{experiment}, {rows} rows", _COLUMNS, [_cells(rate) for rate in found], ["runs", "rate"])
+    )
     holds = all(rate.holds for rate in found)
     out.print(f"{len(found)} rates: ", terminal.status_text(holds), sep="")
     raise typer.Exit(0 if holds else 1)
