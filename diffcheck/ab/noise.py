@@ -56,7 +56,8 @@ def bimodal(rng: np.random.Generator, count: int) -> FloatArray:
 def periodic(rng: np.random.Generator, count: int) -> FloatArray:
     """Something beats with a period of four replays, as long as a block: the schedule must not keep step with it."""
     phase = int(rng.integers(4))
-    return (1.0 + 0.02 * ((np.arange(count) + phase) % 4 == 0)) * _jitter(rng, count)
+    beat: FloatArray = 1.0 + 0.02 * ((np.arange(count) + phase) % 4 == 0)
+    return beat * _jitter(rng, count)
 
 
 def everything(rng: np.random.Generator, count: int) -> FloatArray:
