@@ -54,7 +54,8 @@ def run_command(only: str | None = None) -> int:
 
 def measure_command(out: Path | None, only: str | None, missing: bool) -> int:
     """Measure on the GPU, print what differs, and write the values where asked to."""
-    found = measure_device(out, only, missing, sys.argv[1:])
+    words = [word for word in sys.argv[1:] if word != "opcodes"]
+    found = measure_device(out, only, missing, ["diffcheck", "opcodes", *words])
     _show("differs from the value in the tree", found.against_data)
     _show("the machine differs", found.against_machine)
     _show("the machine says", found.machine_errors)

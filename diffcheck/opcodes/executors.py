@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -61,11 +60,10 @@ def _machine_module(group: str, siblings: tuple[Probe, ...], strict: bool) -> An
     return ptx.PtxModule(group_text(chosen), name=f"{group}.ptx", strict=strict)
 
 
-@dataclass
 class GpuProbes:
     """Runs probes on the current CUDA device. A file that the driver refuses is tried again form by form."""
 
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         import cupy
 
         self._cupy = cupy
@@ -74,10 +72,12 @@ class GpuProbes:
     def run(self, probe: Probe, siblings: tuple[Probe, ...]) -> bytes:
         """Run one probe; see `ProbeExecutor.run`."""
         cupy = self._cupy
-        function = self._module(probe, siblings).get_function(probe.entry)
+        module = self._module(probe, siblings)
         try:
+            function = module.get_function(probe.entry)
             source = cupy.asarray(np.frombuffer(probe.inputs or bytes(16), np.uint8))
-            result = cupy.full(probe.outputs.stride * probe.rows, FILL, np.uint8)
+            # Copied, not filled: CuPy would compile a kernel to fill it.
+            result = cupy.asarray(np.full(probe.outputs.stride * probe.rows, FILL, np.uint8))
             arguments: list[Any] = [np.uint64(source.data.ptr), np.uint64(result.data.ptr)]
             if probe.body.parameter:
                 arguments.append(np.frombuffer(probe.body.parameter, f"V{len(probe.body.parameter)}"))
@@ -101,9 +101,11 @@ class GpuProbes:
 
 @lru_cache(maxsize=32)
 def _load(text: str) -> Any:
-    from diffcheck.executors.gpu import load_module
+    import cupy
 
-    return load_module(text)
+    module = cupy.cuda.function.Module()
+    module.load(text.encode())
+    return module
 
 
 def _line(error: BaseException) -> str:
