@@ -431,14 +431,24 @@ class Memory:
 
     def __new__(cls) -> Memory: ...
     def alloc(
-        self, array: npt.NDArray[Any] | bytes, *, name: str, initialised: bool = True, writable: bool = True
+        self,
+        array: npt.NDArray[Any] | bytes,
+        *,
+        name: str,
+        initialised: bool = True,
+        writable: bool = True,
+        scratch: bool = False,
     ) -> int:
         """Allocates, copies a C-contiguous array in, and returns the device address, a multiple of 256.
 
-        `initialised=False` reports a kernel that uses a byte before it writes it, `writable=False` one that writes.
+        `initialised=False` reports a kernel that uses a byte before it writes it, `writable=False` one that writes. A
+        store of a value that no one wrote is reported too, but `scratch=True` leaves its bytes unwritten instead.
         """
-    def alloc_uninit(self, nbytes: SupportsIndex, *, name: str) -> int:
-        """Allocates bytes that no one has written, at most 16 GiB; `read` gives 0xFF for them."""
+    def alloc_uninit(self, nbytes: SupportsIndex, *, name: str, scratch: bool = False) -> int:
+        """Allocates bytes that no one has written, at most 16 GiB; `read` gives 0xFF for them.
+
+        `scratch` is as for `alloc`.
+        """
     def read(
         self, address: SupportsIndex, dtype: npt.DTypeLike, shape: SupportsIndex | tuple[SupportsIndex, ...]
     ) -> npt.NDArray[Any]:

@@ -135,7 +135,7 @@ impl PyMemory {
         Self(Mutex::new(Memory::new()))
     }
 
-    #[pyo3(signature = (array, *, name, initialised = true, writable = true))]
+    #[pyo3(signature = (array, *, name, initialised = true, writable = true, scratch = false))]
     fn alloc(
         &self,
         py: Python<'_>,
@@ -143,16 +143,18 @@ impl PyMemory {
         name: &str,
         initialised: bool,
         writable: bool,
+        scratch: bool,
     ) -> PyResult<u64> {
         let bytes = host_bytes("array", array)?;
-        let options = AllocOptions { initialised, writable };
+        let options = AllocOptions { initialised, writable, scratch };
         self.with(py, |memory| memory.alloc(name, bytes, options)).map_err(|error| memory_error(&error))
     }
 
-    #[pyo3(signature = (nbytes, *, name))]
-    fn alloc_uninit(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    #[pyo3(signature = (nbytes, *, name, scratch = false))]
+    fn alloc_uninit(&self, py: Python<'_>, nbytes: &Bound<'_, PyAny>, name: &str, scratch: bool) -> PyResult<u64> {
         let nbytes = integer("nbytes", nbytes, 0, MAX_ALLOCATION)?;
-        self.with(py, |memory| memory.alloc_uninit(name, nbytes)).map_err(|error| memory_error(&error))
+        let alloc = if scratch { Memory::alloc_scratch } else { Memory::alloc_uninit };
+        self.with(py, |memory| alloc(memory, name, nbytes)).map_err(|error| memory_error(&error))
     }
 
     fn read<'py>(

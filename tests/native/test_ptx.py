@@ -160,6 +160,22 @@ def test_memory_knows_what_was_never_written() -> None:
     assert memory.read(memory.alloc(b"", name="empty"), np.float32, (0, 4)).shape == (0, 4)
 
 
+def test_only_scratch_takes_values_that_no_one_wrote() -> None:
+    copy = Copy()
+    copy.args[0] = copy.memory.alloc_uninit(4 * COUNT, name="nothing")
+    for options in ({"scratch": True}, {"scratch": True, "initialised": True}):
+        array = np.zeros(COUNT, np.float32)
+        copy.args[1] = copy.memory.alloc(array, name="scratch", **options)
+        assert copy.memory.unwritten(copy.args[1], 4 * COUNT) == 0
+        copy.run()
+        assert copy.memory.unwritten(copy.args[1], 4 * COUNT) == 4 * COUNT
+    copy.args[1] = copy.memory.alloc_uninit(4 * COUNT, name="scratch", scratch=True)
+    copy.run()
+    copy.args[1] = copy.memory.alloc_uninit(4 * COUNT, name="output")
+    with pytest.raises(PtxFault, match="stores a value that was never written .all bits unknown, loaded on line"):
+        copy.run()
+
+
 def test_a_read_out_of_bounds_is_placed() -> None:
     copy = Copy()
     copy.args[2] = COUNT + 1

@@ -18,9 +18,10 @@ pub enum FaultKind {
     UninitialisedAddress,
     /// A guard, or a branch, that depends on a value never written.
     UninitialisedPredicate,
-    /// A store of a value never written.
+    /// A store of a value never written to memory that is not scratch.
     UninitialisedStore,
-    /// An operand of a barrier, shuffle or vote (id, count, lane, mask) that depends on a value never written.
+    /// An operand of a barrier, shuffle or vote (id, count, lane, mask, the value that a lane reads) that depends on a
+    /// value never written.
     UninitialisedOperand,
     /// An operand with a value that PTX does not allow.
     BadOperand,

@@ -24,11 +24,14 @@ pub struct AllocOptions {
     pub initialised: bool,
     /// Kernels may store to it. If not, a store is reported.
     pub writable: bool,
+    /// Kernels may store values that no one has written, and the bytes count as unwritten again. If not, such a store
+    /// is reported, as for an output.
+    pub scratch: bool,
 }
 
 impl Default for AllocOptions {
     fn default() -> Self {
-        Self { initialised: true, writable: true }
+        Self { initialised: true, writable: true, scratch: false }
     }
 }
 
@@ -74,6 +77,18 @@ impl Memory {
     /// # Errors
     /// If the address space is used up.
     pub fn alloc_uninit(&mut self, name: &str, len: usize) -> Result<u64, MemoryError> {
+        let base = self.alloc_scratch(name, len)?;
+        if let Some(output) = self.segments.last_mut() {
+            output.scratch = false;
+        }
+        Ok(base)
+    }
+
+    /// The same for [scratch](AllocOptions::scratch) memory.
+    ///
+    /// # Errors
+    /// If the address space is used up.
+    pub fn alloc_scratch(&mut self, name: &str, len: usize) -> Result<u64, MemoryError> {
         let base = self.reserve(name, len as u64)?;
         self.segments.push(Segment::unwritten(name, base, len as u64, 0));
         Ok(base)

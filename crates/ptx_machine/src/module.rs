@@ -202,7 +202,7 @@ impl Module {
             variables.global.push(memory.alloc(&variable.name, &bytes, AllocOptions::default())?);
         }
         for (placed, initial) in &self.constants {
-            let options = AllocOptions { initialised: true, writable: false };
+            let options = AllocOptions { writable: false, ..AllocOptions::default() };
             let bytes = padded(initial, placed.bytes);
             variables.constant.push(Segment::from_bytes(&placed.name, placed.address, &bytes, options));
         }

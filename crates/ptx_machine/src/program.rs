@@ -66,6 +66,18 @@ impl Int {
             _ => None,
         }
     }
+
+    pub fn bits(self) -> u32 {
+        match self {
+            Int::U16 | Int::S16 => 16,
+            Int::U32 | Int::S32 => 32,
+            Int::U64 | Int::S64 => 64,
+        }
+    }
+
+    pub fn is_signed(self) -> bool {
+        matches!(self, Int::S16 | Int::S32 | Int::S64)
+    }
 }
 
 /// Float formats that the executor tells apart.
@@ -306,6 +318,13 @@ pub(crate) struct Cvt {
     pub from_wide: bool,
     /// The destination register is 16 bits wide.
     pub to_narrow: bool,
+}
+
+impl Cvt {
+    /// Whether it converts two operands into the halves of one register.
+    pub fn is_pair(&self) -> bool {
+        matches!(self.to, Scalar::F16x2 | Scalar::Bf16x2)
+    }
 }
 
 /// What a memory operation or a fence orders besides itself. All but [`Order::Weak`] are strong: two of them that meet

@@ -184,7 +184,7 @@ fn encode_args(entry: &Entry, program: &Program, args: &[Arg]) -> Result<Vec<Seg
         let allowed = format!("{}: {}", entry.params.len(), kinds.join(", "));
         return Err(LaunchError::input("number of arguments", args.len(), allowed));
     }
-    let options = AllocOptions { initialised: true, writable: false };
+    let options = AllocOptions { writable: false, ..AllocOptions::default() };
     let mut segments = Vec::with_capacity(args.len());
     for (i, arg) in args.iter().enumerate() {
         let (ty, count) = entry.param_types[i];

@@ -5,6 +5,7 @@
 
 use super::memory::{addresses, lanes};
 use super::regs::Regs;
+use super::shadow::{self, File};
 use super::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
@@ -21,8 +22,8 @@ const MOST: usize = 16;
 struct Copy {
     lane: u8,
     bytes: u8,
-    /// All source bytes were written.
-    known: bool,
+    /// The bytes that were written at the source, or are filled with zeros: bit `i` for byte `i`.
+    known: u16,
     /// The lane's group that it belongs to; `None`: not committed yet.
     group: Option<u32>,
     /// Address in shared memory.
@@ -102,8 +103,8 @@ impl Copies {
                     let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
                     segment.store(offset + 4 * i as u64, 4, u64::from(value));
                 }
-                if copy.known {
-                    segment.mark_written(offset, u32::from(copy.bytes));
+                for byte in (0..copy.bytes).filter(|byte| copy.known >> byte & 1 != 0) {
+                    segment.mark_written(offset + u64::from(byte), 1);
                 }
             }
             false
@@ -126,21 +127,23 @@ fn locate<'s>(spaces: &'s Spaces<'_>, space: Space, lane: usize, address: u64, b
     Ok(segment)
 }
 
-/// The bytes that a lane copies, and whether all of those read were written. Memory is read only as far as `read`.
-fn fetch(spaces: &Spaces<'_>, lane: usize, from: u64, bytes: u8, read: u8) -> Checked<([u8; MOST], bool)> {
+/// The bytes that a lane copies, and which of them are known. Memory is read only as far as `read`.
+fn fetch(spaces: &Spaces<'_>, lane: usize, from: u64, bytes: u8, read: u8) -> Checked<([u8; MOST], u16)> {
     let mut data = [0; MOST];
+    let mut known = u16::MAX;
     if read == 0 {
-        return Ok((data, true));
+        return Ok((data, known));
     }
     let segment = locate(spaces, Space::Global, lane, from, bytes)?;
     let offset = from - segment.base;
-    let mut known = true;
     for (i, word) in data[..usize::from(bytes)].chunks_exact_mut(4).enumerate() {
         let at = 4 * i as u64;
         let wanted = u64::from(read).saturating_sub(at).min(4);
         let value = (segment.load(offset + at, 4) as u32).to_le_bytes();
         word[..wanted as usize].copy_from_slice(&value[..wanted as usize]);
-        known &= (0..wanted).all(|b| segment.is_written(offset + at + b, 1));
+        for byte in (at..at + wanted).filter(|byte| !segment.is_written(offset + byte, 1)) {
+            known &= !(1 << byte);
+        }
     }
     Ok((data, known))
 }
@@ -152,8 +155,8 @@ fn read_sizes(regs: &Regs<'_>, size: Slot, bytes: u8, mask: u32) -> Checked<[u8;
     }
     let unknown = mask & !regs.known32(size);
     if unknown != 0 {
-        let message = "the number of bytes to read depends on a value that was never written";
-        return Err(Trap::lanes(FaultKind::UninitialisedOperand, unknown, message));
+        let (kind, what) = (FaultKind::UninitialisedOperand, "the number of bytes to read");
+        return Err(shadow::unknown(regs, kind, File::Narrow, size, unknown, what));
     }
     let values = regs.get32(size);
     if let Some(lane) = lanes(mask).find(|&l| values[l] > u32::from(bytes)) {

@@ -2,6 +2,7 @@
 
 use super::memory::lanes;
 use super::regs::Regs;
+use super::shadow::{self, File};
 use crate::fault::{FaultKind, Trap};
 use crate::program::{FULL, Inst, LANES, ShflMode, Slot, VoteMode};
 
@@ -41,8 +42,7 @@ fn known(regs: &Regs<'_>, s: Slot, mask: u32, what: &str) -> Checked<()> {
     if unknown == 0 {
         return Ok(());
     }
-    let message = format!("{what} depends on a value that was never written");
-    Err(Trap::lanes(FaultKind::UninitialisedOperand, unknown, message))
+    Err(shadow::unknown(regs, FaultKind::UninitialisedOperand, File::Narrow, s, unknown, what))
 }
 
 /// The lane that lane `l` reads, and whether it lies within the segment (if not, `l` reads itself).
@@ -79,11 +79,24 @@ pub(super) fn shfl(regs: &mut Regs<'_>, i: &Inst, mode: ShflMode, mask: u32, liv
         inside |= u32::from(is_inside) << l;
         known_out |= (known_a >> from & 1) << l;
     }
-    regs.set32(i.d[0], &out, mask, known_out);
+    if let Some(l) = lanes(mask & !known_out).next() {
+        let from = source(mode, l as u32, b[l], c[l]).0 as usize & 31;
+        return Err(reads_unknown(regs, i.s[0], l, from));
+    }
+    regs.set32(i.d[0], &out, mask, FULL);
     if i.d[1] != Slot::NONE {
         regs.set_pred(i.d[1], inside, mask, FULL);
     }
     Ok(())
+}
+
+/// A shuffle by which lane `l` reads a value of lane `from` that is not known.
+#[cold]
+fn reads_unknown(regs: &Regs<'_>, s: Slot, l: usize, from: usize) -> Box<Trap> {
+    let detail = shadow::detail(regs, File::Narrow, s, from, u32::MAX.into());
+    let whose = if l == from { "its own value".to_owned() } else { format!("the value of lane {from}") };
+    let message = format!("reads {whose}, which was never written ({detail})");
+    Trap::lanes(FaultKind::UninitialisedOperand, 1 << l, message)
 }
 
 pub(super) fn vote(regs: &mut Regs<'_>, i: &Inst, mode: VoteMode, mask: u32, live: u32) -> Checked<()> {

@@ -3,6 +3,7 @@
 use super::convert::extend;
 use super::lanes::each;
 use super::regs::Regs;
+use super::shadow::{self, File};
 use super::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
@@ -25,11 +26,11 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 /// An access whose lanes all lie in one segment.
-struct Group<'a> {
-    segment: &'a Segment,
+pub(super) struct Group<'a> {
+    pub segment: &'a Segment,
     /// Byte offset of each lane in the segment's words.
-    offsets: [u64; LANES],
-    mask: u32,
+    pub offsets: [u64; LANES],
+    pub mask: u32,
 }
 
 pub(super) fn load(
@@ -49,15 +50,9 @@ pub(super) fn load(
 
 pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
-    for part in 0..usize::from(a.count) {
-        let known = if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) };
-        let unknown = mask & !known;
-        if unknown != 0 {
-            let mut trap = Trap::lanes(FaultKind::UninitialisedStore, unknown, "stores a value that was never written");
-            trap.address = trap.lane.map(|l| addresses[l as usize]);
-            return Err(trap);
-        }
-    }
+    let known = (0..usize::from(a.count)).fold(FULL, |known, part| {
+        known & if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) }
+    });
     for_groups(spaces, warp, a, &addresses, mask, |group| {
         if !group.segment.writable {
             let lane = group.mask.trailing_zeros();
@@ -65,7 +60,12 @@ pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst,
             let address = Some(addresses[lane as usize]);
             return Err(Box::new(Trap { kind: FaultKind::ReadOnly, lane: Some(lane), address, message }));
         }
+        let is_known = group.mask & !known == 0;
+        let unknown = if is_known { 0 } else { shadow::stored(regs, i, a, &group, &addresses)? };
         store_group(regs, i, a, &group);
+        if unknown != 0 {
+            shadow::mark(regs, i, a, &group, unknown);
+        }
         Ok(())
     })
 }
@@ -80,8 +80,8 @@ pub(super) fn addresses(regs: &Regs<'_>, base: Slot, is_wide: bool, offset: i64,
     };
     let unknown = mask & !known;
     if unknown != 0 {
-        let message = "the address depends on a value that was never written";
-        return Err(Trap::lanes(FaultKind::UninitialisedAddress, unknown, message));
+        let file = if is_wide { File::Wide } else { File::Narrow };
+        return Err(shadow::unknown(regs, FaultKind::UninitialisedAddress, file, base, unknown, "the address"));
     }
     for value in &mut values {
         *value = value.wrapping_add(offset as u64);
@@ -176,6 +176,9 @@ fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: &Group<'_>) {
             let mut out = [0u32; LANES];
             load32(group, at, a.ty, a.narrow >> part & 1 != 0, &mut out);
             regs.set32(d, &out, group.mask, known);
+        }
+        if group.mask & !known != 0 {
+            shadow::loaded(regs, d, a, part as usize, group, known);
         }
     }
 }

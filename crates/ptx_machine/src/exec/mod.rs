@@ -16,6 +16,7 @@ mod memory;
 mod observe;
 mod profile;
 mod regs;
+mod shadow;
 mod spaces;
 mod trace;
 mod warp;

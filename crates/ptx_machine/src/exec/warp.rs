@@ -3,6 +3,7 @@
 use super::async_copy::Copies;
 use super::observe::{Observer, Step};
 use super::regs::Regs;
+use super::shadow::{self, File};
 use super::spaces::Spaces;
 use super::{Isa, bits, carry, collective, compare, convert, float, int, memory, word};
 use crate::fault::{FaultKind, Trap};
@@ -144,8 +145,8 @@ impl<'p> Warp<'p> {
         }
         let unknown = mask & !self.regs.known_pred(inst.guard);
         if unknown != 0 {
-            let message = "the guard depends on a value that was never written";
-            return Err(Trap::lanes(FaultKind::UninitialisedPredicate, unknown, message));
+            let kind = FaultKind::UninitialisedPredicate;
+            return Err(shadow::unknown(&self.regs, kind, File::Pred, inst.guard, unknown, "the guard"));
         }
         Ok(mask & self.regs.pred(inst.guard))
     }
@@ -213,6 +214,9 @@ impl<'p> Warp<'p> {
             Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
             // Stores are seen at once: a fence moves no data.
             Op::Nop | Op::Fence(..) | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
+        }
+        if regs.shadow.is_pending() {
+            shadow::refine(regs, inst, self.at);
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ pub(crate) struct Segment {
     pub lane_words: u32,
     /// Kernels may store to it.
     pub writable: bool,
+    /// A store of unknown bits leaves their bytes unwritten; elsewhere it is a fault.
+    pub scratch: bool,
     words: Box<[AtomicU32]>,
     /// Bit `i` of mark `j` says that byte `32j + i` was written; `None`: all were.
     marks: Option<Box<[AtomicU32]>>,
@@ -49,11 +51,13 @@ impl Segment {
         let words = whole.iter().map(|b| AtomicU32::new(u32::from_le_bytes(*b)));
         let tail = std::iter::once(last).chain(std::iter::repeat([0; 4])).take(pad);
         let words = words.chain(tail.map(|b| AtomicU32::new(u32::from_le_bytes(b)))).collect();
-        let marks = (!options.initialised).then(|| filled(len.div_ceil(BYTES_PER_MARK), 0));
-        Self { name: name.to_owned(), base, len, lane_words: 0, writable: options.writable, words, marks }
+        let AllocOptions { initialised, writable, scratch } = options;
+        let mark = if initialised { u32::MAX } else { 0 };
+        let marks = (!initialised || scratch).then(|| filled(len.div_ceil(BYTES_PER_MARK), mark));
+        Self { name: name.to_owned(), base, len, lane_words: 0, writable, scratch, words, marks }
     }
 
-    /// `len` bytes that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
+    /// `len` bytes of scratch that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
     pub fn unwritten(name: &str, base: u64, len: u64, lanes: u32) -> Self {
         let lane_words = if lanes == 0 { 0 } else { words_for(len) as u32 };
         let count = words_for(len) * u64::from(lanes.max(1));
@@ -63,6 +67,7 @@ impl Segment {
             len,
             lane_words,
             writable: true,
+            scratch: true,
             words: filled(count, u32::MAX),
             marks: Some(filled(count * 4 / BYTES_PER_MARK, 0)),
         }

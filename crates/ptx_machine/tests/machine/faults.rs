@@ -151,7 +151,10 @@ fn unwritten_memory_is_found_through_registers_shuffles_and_shared_memory() {
         let mut kernel = Kernel::new(&body(text), 1, 32);
         let mut bytes = vec![0u8; 128];
         bytes[3] = 1;
-        let data = kernel.memory.alloc("data", &bytes, AllocOptions { initialised: false, writable: true }).unwrap();
+        let data = kernel
+            .memory
+            .alloc("data", &bytes, AllocOptions { initialised: false, ..AllocOptions::default() })
+            .unwrap();
         // All but byte 67, in the word of lane 16, is written.
         kernel.memory.write(data, &bytes[..67]).unwrap();
         kernel.memory.write(data + 68, &bytes[68..]).unwrap();
@@ -162,7 +165,7 @@ fn unwritten_memory_is_found_through_registers_shuffles_and_shared_memory() {
     let f = run(
         "ld.global.u32 %r1, [%at];\nmov.b32 %r1, %r1;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\nst.global.u32 [%at], %r2;",
     );
-    assert_eq!((f.kind, f.lane), (FaultKind::UninitialisedStore, Some(17)));
+    assert_eq!((f.kind, f.lane), (FaultKind::UninitialisedOperand, Some(17)));
     let f = run(
         "ld.global.u32 %r1, [%at];\nsetp.eq.u32 %p1, %r1, 0;\nvote.sync.any.pred %p2, %p1, -1;\n@%p2 st.global.u32 [%at], %t;",
     );

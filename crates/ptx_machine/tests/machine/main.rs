@@ -15,4 +15,6 @@ mod modules;
 mod properties;
 mod refusals;
 mod shuffles;
+mod soundness;
+mod unknown;
 mod words;

@@ -225,7 +225,7 @@ fn the_host_reads_writes_and_counts() {
     }
     let error = memory.read(a + 5, &mut out).unwrap_err().to_string();
     assert!(error.starts_with("no allocation holds 10 bytes at") && error.contains("`a`+5"), "{error}");
-    let b = memory.alloc("b", &[7; 5], AllocOptions { initialised: false, writable: true }).unwrap();
+    let b = memory.alloc("b", &[7; 5], AllocOptions { initialised: false, ..AllocOptions::default() }).unwrap();
     assert_eq!(memory.unwritten(b, 5).unwrap(), 5);
     assert!(b - a >= 1 << 32);
     assert!(memory.alloc_uninit("huge", 1 << 47).is_err());

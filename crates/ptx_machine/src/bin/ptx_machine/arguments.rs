@@ -108,7 +108,7 @@ impl Argument {
             Self::Value(arg) => Ok(Placed { arg: arg.clone(), written: None }),
             Self::Input { file, back } => {
                 let (bytes, dtype, shape) = npy::load(file)?;
-                let options = AllocOptions { initialised: true, writable: *back };
+                let options = AllocOptions { writable: *back, ..AllocOptions::default() };
                 let address = memory.alloc(&name(file), &bytes, options).map_err(|e| e.to_string())?;
                 let buffer = Buffer { file: file.clone(), dtype, shape, address };
                 Ok(Placed { arg: pointer(address)?, written: back.then_some(buffer) })
