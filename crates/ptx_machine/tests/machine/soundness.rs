@@ -138,18 +138,16 @@ fn instruction(templates: &'static [&'static str], guarded: bool) -> impl Strate
     (select(templates), prop::collection::vec(any::<u8>(), 9), guard).prop_map(|(template, picks, guard)| {
         let mut picks = picks.into_iter().map(usize::from);
         let mut pick = |count: usize| picks.next().unwrap_or(0) % count;
-        let mut text = String::new();
         let (opcode, operands) = template.split_once(' ').unwrap();
-        for c in operands.chars() {
-            match c {
-                'R' => text += &format!("%r{}", pick(NARROW)),
-                'D' => text += &format!("%d{}", pick(WIDE)),
-                'H' => text += &format!("%h{}", pick(HALF)),
-                'P' => text += &format!("%p{}", pick(3)),
-                'I' => text += &pick(40).to_string(),
-                other => text.push(other),
-            }
-        }
+        let words = operands.chars().map(|c| match c {
+            'R' => format!("%r{}", pick(NARROW)),
+            'D' => format!("%d{}", pick(WIDE)),
+            'H' => format!("%h{}", pick(HALF)),
+            'P' => format!("%p{}", pick(3)),
+            'I' => pick(40).to_string(),
+            other => other.to_string(),
+        });
+        let text: String = words.collect();
         // All lanes vote.
         let guard = if opcode.starts_with("vote") { "" } else { guard };
         format!("{guard}{opcode} {text}\n")
@@ -158,34 +156,33 @@ fn instruction(templates: &'static [&'static str], guarded: bool) -> impl Strate
 
 /// Loads the inputs, runs the program, and stores each bit of every register in a byte of its own.
 fn source(program: &str) -> String {
-    let mut text = format!(
+    let mut text = vec![format!(
         "{HEADER}.entry k(.param .u64 in, .param .u64 out) {{
          .reg .b32 %t, %r<{NARROW}>, %word; .reg .b64 %in, %out, %d<{WIDE}>, %bit; .reg .b16 %h<{HALF}>;
          .reg .pred %p<3>, %q;
          mov.u32 %t, %tid.x; ld.param.u64 %in, [in]; ld.param.u64 %out, [out];
          mad.wide.u32 %in, %t, {INPUTS}, %in; mad.wide.u32 %out, %t, {RESULTS}, %out; setp.lt.u32 %q, %t, 11;\n"
-    );
+    )];
+    let registers = [('d', WIDE, 64), ('r', NARROW, 32), ('h', HALF, 16)];
+    let registers = registers.into_iter().flat_map(|(letter, count, bits)| (0..count).map(move |i| (letter, i, bits)));
     let mut at = 0;
-    for (letter, count, bytes) in [('d', WIDE, 8), ('r', NARROW, 4), ('h', HALF, 2)] {
-        for i in 0..count {
-            text += &format!("ld.global.b{} %{letter}{i}, [%in+{at}];\n", 8 * bytes);
-            at += bytes;
+    for (letter, i, bits) in registers.clone() {
+        text.push(format!("ld.global.b{bits} %{letter}{i}, [%in+{at}];\n"));
+        at += bits / 8;
+    }
+    text.push(program.to_owned());
+    let mut at = 0;
+    for (letter, i, bits) in registers {
+        let copy = if bits == 64 { "mov.b64".to_owned() } else { format!("cvt.u64.u{bits}") };
+        for bit in 0..bits {
+            text.push(format!(
+                "{copy} %bit, %{letter}{i};\nbfe.u64 %bit, %bit, {bit}, 1;\nst.global.u8 [%out+{at}], %bit;\n"
+            ));
+            at += 1;
         }
     }
-    text += program;
-    let mut at = 0;
-    for (letter, count, bits) in [('d', WIDE, 64), ('r', NARROW, 32), ('h', HALF, 16)] {
-        for i in 0..count {
-            let widened = if bits == 64 { format!("%{letter}{i}") } else { "%bit".to_owned() };
-            let widen = format!("cvt.u64.u{bits} %bit, %{letter}{i};\n");
-            for bit in 0..bits {
-                text += if bits == 64 { "" } else { &widen };
-                text += &format!("bfe.u64 %bit, {widened}, {bit}, 1; st.global.u8 [%out+{at}], %bit;\n");
-                at += 1;
-            }
-        }
-    }
-    text + "ret; }\n"
+    text.push("ret; }\n".to_owned());
+    text.concat()
 }
 
 /// Bytes of a run's results, and whether each is known.
