@@ -13,6 +13,7 @@ from diffcheck.arms import ARMS
 from diffcheck.cases import SUITES, all_cases, select
 from diffcheck.cli.options import JsonFile, check_files, write_file
 from diffcheck.decide.reasons import RULES
+from diffcheck.decide.run import decide_experiment
 from diffcheck.errors import choose
 from diffcheck.experiment.load import experiment_names, load_experiment, load_hosts, load_policy, policy_names
 from diffcheck.experiment.rows import experiment_rows
@@ -76,6 +77,7 @@ def _experiments() -> list[dict[str, Any]]:
             "rows": len(experiment_rows(loaded.content)),
             "policy": loaded.content.policy,
             "required": ", ".join(loaded.content.required_architectures) or "none",
+            "state": decide_experiment(loaded.content.name).verdict,
         }
         for loaded in found
     ]
@@ -109,7 +111,7 @@ _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] 
     "mutants": (_mutants, ("name", "where", "meant_for", "what")),
     "experiments": (
         _experiments,
-        ("name", "title", "baseline", "candidate", "relation", "rows", "policy", "required"),
+        ("name", "state", "title", "baseline", "candidate", "relation", "rows", "policy", "required"),
     ),
     "hosts": (_hosts, ("name", "arch", "title")),
     "reasons": (_reasons, ("name", "required", "advisory", "meaning")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from diffcheck.decide.reasons import Code
 from diffcheck.errors import BadInputError
@@ -41,11 +42,20 @@ def read_found(path: Path) -> Found:
     """Read one file; never raises for what the file holds."""
     try:
         content = read_content(path)
-        if content.get("schema") == IMPORTED:
-            return Found(path.stem, None, None, Code.RECEIPT_IMPORTED, f"{path.name} was imported: it does not count")
-        receipt = ab_receipt_of(content, path.name)
-    except EditedReceiptError as error:
-        return Found(path.stem, None, None, Code.RECEIPT_EDITED, str(error))
     except BadInputError as error:
         return Found(path.stem, None, None, Code.RECEIPT_UNREADABLE, str(error))
-    return Found(path.stem, receipt, str(content[DIGEST_KEY]), None, "")
+    return read_content_as_found(content, path.stem)
+
+
+def read_content_as_found(content: dict[str, Any], name: str) -> Found:
+    """Check a file's content; `name` is the file's without its ending. Never raises for what it holds."""
+    file = f"{name}.json"
+    if content.get("schema") == IMPORTED:
+        return Found(name, None, None, Code.RECEIPT_IMPORTED, f"{file} was imported: it does not count")
+    try:
+        receipt = ab_receipt_of(content, file)
+    except EditedReceiptError as error:
+        return Found(name, None, None, Code.RECEIPT_EDITED, str(error))
+    except BadInputError as error:
+        return Found(name, None, None, Code.RECEIPT_UNREADABLE, str(error))
+    return Found(name, receipt, str(content[DIGEST_KEY]), None, "")

@@ -14,8 +14,8 @@ from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.subjects import Subjects
-from diffcheck.subjects.lock import RENEW, Lock
-from diffcheck.subjects.tree import newest_target, tree_subjects
+from diffcheck.subjects.lock import RENEW
+from diffcheck.subjects.tree import TreeHashes
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Identified:
     """Whether it speaks of this tree and this experiment: only then is it judged."""
 
 
-def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, lock: Lock) -> list[Identified]:
+def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, tree: TreeHashes) -> list[Identified]:
     """Say of each readable receipt whose it is and whether it is fresh."""
     ids = Counter(one.receipt.host.id for one in found if one.receipt)
     made: list[Identified] = []
@@ -40,7 +40,7 @@ def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, lock:
         subject = _subject(one, one.receipt, experiment, hosts)
         reasons = _host_reasons(one, one.receipt, subject, hosts, ids)
         reasons += _place_reasons(one, one.receipt, subject, experiment)
-        differences = _differences(one.receipt, subject, experiment, lock)
+        differences = _differences(one.receipt, subject, experiment, tree)
         made.append(Identified(one, one.receipt, subject, tuple(reasons + differences), not differences))
     return made
 
@@ -89,7 +89,7 @@ def _place_reasons(one: Found, receipt: AbReceipt, subject: Subject, experiment:
     return reasons
 
 
-def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, lock: Lock) -> list[Reason]:
+def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, tree: TreeHashes) -> list[Reason]:
     asked = receipt.experiment.content
     if (asked.name, asked.relation, asked.arms.baseline, asked.arms.candidate) != (
         experiment.name,
@@ -99,8 +99,8 @@ def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, l
     ):
         message = f"it asked {asked.name}: {asked.arms.candidate} against {asked.arms.baseline}, {asked.relation}"
         return [subject.reason(Code.EXPERIMENT_DIFFERS, message, remedy=rerun(experiment, receipt.host.id))]
-    if lock.moved():
-        return [subject.reason(Code.TREE_UNLOCKED, f"changed: {', '.join(lock.moved())}", remedy=RENEW)]
+    if tree.moved:
+        return [subject.reason(Code.TREE_UNLOCKED, f"changed: {', '.join(tree.moved)}", remedy=RENEW)]
     return [
         subject.reason(
             Code.RECEIPT_STALE,
@@ -108,16 +108,18 @@ def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, l
             numbers={"recorded": recorded, "current": current},
             remedy=rerun(experiment, receipt.host.id),
         )
-        for name, recorded, current in stale_subjects(receipt, experiment, lock)
+        for name, recorded, current in stale_subjects(receipt, experiment, tree)
     ]
 
 
-def stale_subjects(receipt: AbReceipt, experiment: Experiment, lock: Lock) -> list[tuple[str, str | None, str | None]]:
+def stale_subjects(
+    receipt: AbReceipt, experiment: Experiment, tree: TreeHashes
+) -> list[tuple[str, str | None, str | None]]:
     """Return each subject whose recorded hash is not the tree's: name, recorded hash, current hash (None: absent)."""
     rows = experiment_rows(experiment)
-    arms = list(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
+    arms = tuple(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
     try:
-        current = _flat(tree_subjects(arms, newest_target(receipt.host.arch, lock), lock))
+        current = _flat(tree.subjects(arms, receipt.host.arch))
     except DiffcheckError as error:
         return [("PTX", None, str(error))]
     recorded = _flat(receipt.subjects)

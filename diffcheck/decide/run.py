@@ -8,7 +8,7 @@ from diffcheck.decide.collect import collect
 from diffcheck.decide.model import Decision
 from diffcheck.decide.verdict import decide
 from diffcheck.experiment.load import load_experiment, load_hosts, load_policy
-from diffcheck.subjects.lock import read_lock
+from diffcheck.subjects.tree import TreeHashes
 
 EVIDENCE = Path("evidence")
 
@@ -20,4 +20,4 @@ def decide_experiment(name: str, policy: str | None = None, evidence: Path = EVI
     """
     experiment = load_experiment(name).content
     chosen = load_policy(experiment.policy if policy is None else policy)
-    return decide(collect(evidence / experiment.name), experiment, chosen, load_hosts(), read_lock())
+    return decide(collect(evidence / experiment.name), experiment, chosen, load_hosts(), TreeHashes())

@@ -15,7 +15,8 @@ from diffcheck.experiment.hosts import Hosts
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
 from diffcheck.receipts.fields import Target
-from diffcheck.subjects.lock import RENEW, Lock
+from diffcheck.subjects.lock import RENEW
+from diffcheck.subjects.tree import TreeHashes
 
 _WHOLE = Subject(None, required=True)
 # What stands in a verdict's way, and the verdict that it makes.
@@ -26,16 +27,16 @@ _PRECEDENCE: tuple[tuple[Severity, Verdict], ...] = (
 )
 
 
-def decide(found: Sequence[Found], experiment: Experiment, policy: Policy, hosts: Hosts, lock: Lock) -> Decision:
+def decide(found: Sequence[Found], experiment: Experiment, policy: Policy, hosts: Hosts, tree: TreeHashes) -> Decision:
     """Return the verdict on an experiment from the files that were found. Their order does not matter."""
-    identified = identify(found, experiment, hosts, lock)
+    identified = identify(found, experiment, hosts, tree)
     reasons = [reason for one in found for reason in _unreadable(one)]
     judged = [_not_a_receipt(one) for one in found if one.receipt is None]
     for one in identified:
         more, record = _judge(one, experiment, policy)
         reasons += more
         judged.append(record)
-    reasons += _as_a_whole(judged, experiment, hosts, lock)
+    reasons += _as_a_whole(judged, experiment, hosts, tree)
     return Decision(
         experiment=experiment.name,
         question=experiment.question,
@@ -102,10 +103,10 @@ def _judge(one: Identified, experiment: Experiment, policy: Policy) -> tuple[lis
     return reasons, record
 
 
-def _as_a_whole(judged: Sequence[Judged], experiment: Experiment, hosts: Hosts, lock: Lock) -> list[Reason]:
+def _as_a_whole(judged: Sequence[Judged], experiment: Experiment, hosts: Hosts, tree: TreeHashes) -> list[Reason]:
     reasons: list[Reason] = []
-    if lock.moved():
-        reasons.append(_WHOLE.reason(Code.TREE_UNLOCKED, f"changed: {', '.join(lock.moved())}", remedy=RENEW))
+    if tree.moved:
+        reasons.append(_WHOLE.reason(Code.TREE_UNLOCKED, f"changed: {', '.join(tree.moved)}", remedy=RENEW))
     if not experiment.required_architectures:
         reasons.append(_WHOLE.reason(Code.NOTHING_REQUIRED, "the experiment requires no architecture"))
     known: Mapping[Target, list[str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from diffcheck import digest
 from diffcheck.arms import get_arm
@@ -31,6 +32,28 @@ def tree_subjects(arms: Sequence[str], target: str, lock: Lock | None = None) ->
         cases_sha256=cases_sha256(),
         timing_sha256=timing_sha256(),
     )
+
+
+class TreeHashes:
+    """The tree's hashes, each computed once: what receipts are compared with.
+
+    A tree that changes meanwhile is seen by a new object only, so that one decision speaks of one tree.
+    """
+
+    def __init__(self, lock: Lock | None = None) -> None:
+        self.lock = read_lock() if lock is None else lock
+        self._known: dict[tuple[tuple[str, ...], str], Subjects] = {}
+
+    @cached_property
+    def moved(self) -> tuple[str, ...]:
+        """The sources that the lock no longer describes: while there are any, nothing is fresh."""
+        return self.lock.moved()
+
+    def subjects(self, arms: tuple[str, ...], arch: str) -> Subjects:
+        """Return the hashes of what a device of `arch` runs of some arms; errors as `tree_subjects`."""
+        if (arms, arch) not in self._known:
+            self._known[arms, arch] = tree_subjects(arms, newest_target(arch, self.lock), self.lock)
+        return self._known[arms, arch]
 
 
 def run_subjects(arms: Sequence[str], target: str) -> Subjects:

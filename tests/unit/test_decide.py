@@ -21,12 +21,12 @@ from diffcheck.decide.reasons import RULES, SEVERITIES, Code, table_markdown
 from diffcheck.decide.verdict import decide
 from diffcheck.experiment.load import LoadedExperiment, load_hosts, load_policy
 from diffcheck.experiment.policy import Policy
-from diffcheck.subjects.lock import read_lock
+from diffcheck.subjects.tree import TreeHashes
 from tests.factory.ab import REQUIRED, Content, ab_content, check, comparison, sealed, small_experiment, write_evidence
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = small_experiment()
-LOCK = read_lock()
+TREE = TreeHashes()
 
 
 def found(content: Content, folder: Path, name: str | None = None) -> Found:
@@ -40,7 +40,7 @@ def passing(folder: Path, experiment: LoadedExperiment = SMALL) -> list[Found]:
 
 
 def verdict_of(files: list[Found], experiment: LoadedExperiment = SMALL, policy: str = "kernel-001") -> Decision:
-    return decide(files, experiment.content, load_policy(policy), load_hosts(), LOCK)
+    return decide(files, experiment.content, load_policy(policy), load_hosts(), TREE)
 
 
 def test_a_complete_fresh_clean_set_is_promoted(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_fault_of_a_required_host(fault: Fault, tmp_path: Path) -> None:
     fault.change(altered)
     files = [found(altered, tmp_path, "rtx4090"), found(ab_content("gb10", SMALL), tmp_path)]
     assert all(one.receipt for one in files), [one.message for one in files]
-    decision = decide(files, SMALL.content, _policy(fault), load_hosts(), LOCK)
+    decision = decide(files, SMALL.content, _policy(fault), load_hosts(), TREE)
     assert decision.verdict == fault.verdict
     (reason, *_) = [reason for reason in decision.reasons if reason.code is fault.code]
     rule = next(rule for rule in RULES if rule.code is fault.code)
@@ -254,7 +254,8 @@ def test_an_experiment_that_requires_nothing_is_never_promoted(tmp_path: Path) -
 
 
 def test_a_moved_lock_holds_everything(tmp_path: Path) -> None:
-    moved = LOCK.model_copy(update={"sources": {**LOCK.sources, "docs/contract.md": "0" * 64}})
+    lock = TREE.lock
+    moved = TreeHashes(lock.model_copy(update={"sources": {**lock.sources, "docs/contract.md": "0" * 64}}))
     decision = decide(passing(tmp_path), SMALL.content, load_policy("kernel-001"), load_hosts(), moved)
     assert decision.verdict == "HOLD"
     assert Code.TREE_UNLOCKED in {reason.code for reason in decision.reasons}

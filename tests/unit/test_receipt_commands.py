@@ -1,0 +1,137 @@
+"""`diffcheck receipt show | validate | diff`, for every kind of receipt, without the native module."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diffcheck.cli.main import run
+from diffcheck.receipts.diff import diff_receipts
+from diffcheck.receipts.kinds import SCHEMAS, read_any
+from tests.factory.ab import ab_content, ab_receipt, comparison, small_experiment, write_evidence
+
+ROOT = Path(__file__).resolve().parents[2]
+PARITY = ROOT / "evidence" / "parity-rungs-h200.json"
+SMALL = small_experiment()
+
+
+def _write(folder: Path, *contents: dict[str, Any]) -> list[Path]:
+    names = [f"{index}" for index in range(len(contents))]
+    write_evidence(folder, contents, names)
+    return [folder / "promote-oxide" / f"{name}.json" for name in names]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_shipped_schemas_are_the_models(name: str) -> None:
+    shipped = ROOT / "diffcheck" / "receipts" / "schemas" / f"{name.replace('/', '-')}.json"
+    assert json.loads(shipped.read_text()) == SCHEMAS[name](), f"run: diffcheck receipt schema {name} > {shipped.name}"
+
+
+def test_show_prints_rows_and_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = _write(tmp_path, ab_content("h200"))
+    out = tmp_path / "again.json"
+    assert run(["receipt", "show", str(path), "--json", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert all(row.case.name in printed for row in ab_receipt("h200").rows)
+    assert "10 % more work" in printed
+    assert json.loads(out.read_text())["host"]["id"] == "h200"
+
+
+def test_show_of_a_failed_run_exits_with_one(tmp_path: Path) -> None:
+    content = ab_content("h200", SMALL)
+    content["rows"][0]["parity"][0]["holds"] = False
+    content["rows"][0].update(status="fails parity", timing=None, above_peak=None)
+    content["status"] = "fails"
+    (path,) = _write(tmp_path, content)
+    assert run(["receipt", "show", str(path)]) == 1
+
+
+def test_validate_tells_edited_from_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, edited = _write(tmp_path, ab_content("h200", SMALL), ab_content("gb10", SMALL))
+    assert run(["receipt", "validate", str(good), str(PARITY)]) == 0
+    edited.write_text(edited.read_text().replace('"temperature_c": 41.0', '"temperature_c": 39.0', 1))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    capsys.readouterr()
+    assert run(["receipt", "validate", str(good), str(edited), str(broken), str(tmp_path / "none.json")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["valid diffcheck-ab/1", "edited", "not valid", "not valid"]
+
+
+def test_validate_takes_no_receipt_of_another_schema(tmp_path: Path) -> None:
+    assert run(["receipt", "validate", str(ROOT / "evidence" / "timing-rungs-h200.json")]) == 1
+    other = tmp_path / "r.json"
+    other.write_text('{"schema": ["diffcheck-ab/1"]}')
+    assert run(["receipt", "validate", str(other)]) == 1
+
+
+def test_diff_of_equal_receipts_is_empty(tmp_path: Path) -> None:
+    a, b = _write(tmp_path, ab_content("h200", SMALL), ab_content("h200", SMALL))
+    assert run(["receipt", "diff", str(a), str(b)]) == 0
+    assert run(["receipt", "diff", str(PARITY), str(PARITY)]) == 0
+
+
+def test_diff_names_fields_and_rows_that_do_not_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed = ab_content("h200", SMALL)
+    changed["host"]["driver"] = "590.1"
+    changed["rows"][0]["timing"] = comparison(60.0, 1.1, blocks=2)
+    changed["controls"].pop()
+    a, b = _write(tmp_path, ab_content("h200", SMALL), changed)
+    out = tmp_path / "diff.json"
+    assert run(["receipt", "diff", str(a), str(b), "--json", str(out)]) == 1
+    found = json.loads(out.read_text())
+    assert [one["path"] for one in found["differences"]] == ["host.driver", "controls.planted 10.0"]
+    assert (found["overlapping"], len(found["rows"])) == (1, 2)
+    assert "overlap in 1 of 2 rows (50.0 %)" in capsys.readouterr().out
+
+
+def test_samples_alone_are_no_difference() -> None:
+    content = ab_content("h200", SMALL)
+    content["rows"][0]["timing"] = comparison(60.0, 0.991, blocks=2)
+    found = diff_receipts(ab_receipt("h200", SMALL), type(ab_receipt()).model_validate(content))
+    assert found.differences == ()
+    assert found.overlapping == 2
+
+
+def test_diff_takes_two_of_one_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (path,) = _write(tmp_path, ab_content("h200", SMALL))
+    assert run(["receipt", "diff", str(path), str(PARITY)]) == 2
+    assert "two of one kind" in capsys.readouterr().err
+
+
+def test_receipts_of_parity_runs_stay_readable() -> None:
+    for path in (ROOT / "evidence").glob("parity-*.json"):
+        assert read_any(path).schema_name == "diffcheck-receipt/1"
+
+
+def test_reading_takes_no_native_module(tmp_path: Path) -> None:
+    a, b = _write(tmp_path, ab_content("h200", SMALL), ab_content("gb10", SMALL))
+    rows = ROOT / "tests" / "data" / "imports" / "rows.json"
+    lines = [
+        f"0 receipt show {a}",
+        f"0 receipt show {PARITY}",
+        f"0 receipt validate {a} {PARITY}",
+        f"1 receipt diff {a} {b}",
+        f"0 receipt import {rows}",
+        f"0 receipt export {a}",
+    ]
+    blocked = (
+        "import sys\n"
+        "class Blocked:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'rust_kernel._native' or name.split('.')[0] in {'cupy', 'torch', 'pynvml'}:\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Blocked())\n"
+        "from diffcheck.cli.main import run\n"
+        "for line in sys.stdin.read().splitlines():\n"
+        "    code, *arguments = line.split()\n"
+        "    assert run(arguments) == int(code), line\n"
+    )
+    command = [sys.executable, "-c", blocked]
+    ran = subprocess.run(command, cwd=ROOT, input="\n".join(lines), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
