@@ -149,9 +149,31 @@ specials! {
     LanemaskEq "%lanemask_eq", LanemaskLt "%lanemask_lt", LanemaskLe "%lanemask_le",
     LanemaskGt "%lanemask_gt", LanemaskGe "%lanemask_ge",
     DynamicSmemSize "%dynamic_smem_size", TotalSmemSize "%total_smem_size",
+    ClusteridX "%clusterid.x", ClusteridY "%clusterid.y", ClusteridZ "%clusterid.z",
+    NclusteridX "%nclusterid.x", NclusteridY "%nclusterid.y", NclusteridZ "%nclusterid.z",
+    ClusterCtaidX "%cluster_ctaid.x", ClusterCtaidY "%cluster_ctaid.y", ClusterCtaidZ "%cluster_ctaid.z",
+    ClusterNctaidX "%cluster_nctaid.x", ClusterNctaidY "%cluster_nctaid.y", ClusterNctaidZ "%cluster_nctaid.z",
+    ClusterCtarank "%cluster_ctarank", ClusterNctarank "%cluster_nctarank",
+    Smid "%smid", Nsmid "%nsmid",
+    Clock "%clock", ClockHi "%clock_hi", GlobaltimerLo "%globaltimer_lo", GlobaltimerHi "%globaltimer_hi",
+    Clock64 "%clock64", Globaltimer "%globaltimer", Gridid "%gridid",
 }
 
 impl Special {
+    /// Whether it differs from run to run, or from device to device.
+    pub fn varies(self) -> bool {
+        self.is_clock() || matches!(self, Self::Smid | Self::Nsmid | Self::Gridid | Self::ClockHi | Self::GlobaltimerHi)
+    }
+
+    /// Whether it rises while a kernel runs.
+    pub fn is_clock(self) -> bool {
+        matches!(self, Self::Clock | Self::GlobaltimerLo | Self::Clock64 | Self::Globaltimer)
+    }
+
+    pub fn bits(self) -> u32 {
+        if matches!(self, Self::Clock64 | Self::Globaltimer | Self::Gridid) { 64 } else { 32 }
+    }
+
     /// The special register that `word` names.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, name)| *name == word).map(|(special, _)| *special)

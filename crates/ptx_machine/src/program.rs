@@ -87,6 +87,11 @@ pub(crate) enum Float {
     Bf16,
     F32,
     F64,
+    /// The 8-bit formats with 4 and with 5 bits of exponent.
+    E4m3,
+    E5m2,
+    /// The upper 19 bits of an f32.
+    Tf32,
 }
 
 impl Float {
@@ -96,6 +101,9 @@ impl Float {
             Scalar::Bf16 | Scalar::Bf16x2 => Some(Float::Bf16),
             Scalar::F32 | Scalar::F32x2 => Some(Float::F32),
             Scalar::F64 => Some(Float::F64),
+            Scalar::E4m3x2 => Some(Float::E4m3),
+            Scalar::E5m2x2 => Some(Float::E5m2),
+            Scalar::Tf32 => Some(Float::Tf32),
             _ => None,
         }
     }
@@ -106,6 +114,8 @@ impl Float {
 pub(crate) enum Round {
     /// To the nearest, ties to even.
     Nearest,
+    /// To the nearest, ties away from zero.
+    Away,
     /// Towards zero.
     Zero,
     /// Towards minus infinity.
@@ -119,6 +129,7 @@ impl Round {
     pub fn from_word(word: &str) -> Option<Round> {
         match word {
             "rn" | "rni" => Some(Round::Nearest),
+            "rna" => Some(Round::Away),
             "rz" | "rzi" => Some(Round::Zero),
             "rm" | "rmi" => Some(Round::Down),
             "rp" | "rpi" => Some(Round::Up),
@@ -292,12 +303,15 @@ pub(crate) enum Join {
 pub(crate) enum CmpType {
     Int(Int),
     Float(Float, bool),
+    /// Two f16 or bf16 in a register.
+    Pair(Float, bool),
 }
 
-/// Result of `set`: all ones, or 1.0.
+/// Result of `set`, in each half where the operands are pairs: all ones, ones in the low 16 bits, or 1.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetResult {
     Ones,
+    Ones16,
     One(Float),
 }
 
@@ -313,6 +327,8 @@ pub(crate) struct Cvt {
     pub ftz: bool,
     pub sat: bool,
     pub relu: bool,
+    /// A result past the largest number is that number.
+    pub satfinite: bool,
     /// The destination and source registers are 64 bits wide, whatever the types are.
     pub to_wide: bool,
     pub from_wide: bool,
@@ -472,6 +488,10 @@ pub(crate) enum Op {
     /// Predicate `s0`, members `s1`.
     Vote(VoteMode),
     ActiveMask,
+    /// `d0 = ` instructions that the warp has executed: a clock for kernels that are not strict.
+    Clock {
+        wide: bool,
+    },
     /// `bar.warp.sync s0`.
     WarpSync,
     /// Barrier `s0`, threads `s1`.

@@ -14,17 +14,28 @@ pub(crate) struct Format {
     pub exponent: u32,
     /// What an invalid operation gives on an NVIDIA device.
     pub nan: u64,
+    /// Bits of the largest number.
+    pub top: u64,
 }
 
 impl Float {
     pub fn format(self) -> Format {
         match self {
-            Float::F16 => Format { mantissa: 10, exponent: 5, nan: 0x7fff },
-            Float::Bf16 => Format { mantissa: 7, exponent: 8, nan: 0x7fff },
-            Float::F32 => Format { mantissa: 23, exponent: 8, nan: 0x7fff_ffff },
-            Float::F64 => Format { mantissa: 52, exponent: 11, nan: 0xfff8_0000_0000_0000 },
+            Float::F16 => ieee(10, 5, 0x7fff),
+            Float::Bf16 => ieee(7, 8, 0x7fff),
+            Float::F32 => ieee(23, 8, 0x7fff_ffff),
+            Float::F64 => ieee(52, 11, 0xfff8_0000_0000_0000),
+            Float::E5m2 => ieee(2, 5, 0x7f),
+            Float::Tf32 => ieee(10, 8, 0x3_ffff),
+            // No infinities: of the highest exponent, only one value is no number.
+            Float::E4m3 => Format { mantissa: 3, exponent: 4, nan: 0x7f, top: 0x7e },
         }
     }
+}
+
+/// A format with infinities.
+fn ieee(mantissa: u32, exponent: u32, nan: u64) -> Format {
+    Format { mantissa, exponent, nan, top: (((1 << exponent) - 1) << mantissa) - 1 }
 }
 
 /// A float taken apart.
@@ -61,7 +72,17 @@ impl Format {
     }
 
     pub fn is_nan(self, bits: u64) -> bool {
-        bits & !self.sign_bit() > self.infinity(false)
+        // An infinity, where there is one, is one past the largest number.
+        bits & !self.sign_bit() > self.top + u64::from(self.has_infinity())
+    }
+
+    fn has_infinity(self) -> bool {
+        self.top + 1 == self.infinity(false)
+    }
+
+    /// An infinity as the largest number of its sign.
+    pub fn finite(self, bits: u64) -> u64 {
+        if self.has_infinity() && bits & !self.sign_bit() == self.infinity(false) { bits - 1 } else { bits }
     }
 
     pub fn one(self) -> u64 {
@@ -123,8 +144,8 @@ impl Format {
         let scale = self.bias() + self.mantissa as i32;
         match biased {
             0 => Parts::Finite { sign, exp: 1 - scale, sig: fraction },
-            b if b == (1 << self.exponent) - 1 && fraction == 0 => Parts::Infinite { sign },
-            b if b == (1 << self.exponent) - 1 => Parts::Nan,
+            _ if self.is_nan(bits) => Parts::Nan,
+            b if self.has_infinity() && b == (1 << self.exponent) - 1 => Parts::Infinite { sign },
             b => Parts::Finite { sign, exp: b - scale, sig: fraction | 1 << self.mantissa },
         }
     }
@@ -146,21 +167,19 @@ impl Format {
         }
         let is_normal = kept >> mantissa != 0;
         let biased = if is_normal { lowest + mantissa + self.bias() } else { 0 };
-        if biased >= (1 << self.exponent) - 1 {
-            return self.overflow(sign, round);
-        }
         let fraction = kept as u64 & ((1 << self.mantissa) - 1);
-        self.zero(sign) | (biased as u64) << self.mantissa | fraction
+        let magnitude = (biased as u64) << self.mantissa | fraction;
+        if magnitude > self.top { self.overflow(sign, round) } else { self.zero(sign) | magnitude }
     }
 
     fn overflow(self, sign: bool, round: Round) -> u64 {
         let to_infinity = match round {
-            Round::Nearest => true,
+            Round::Nearest | Round::Away => true,
             Round::Zero => false,
             Round::Down => sign,
             Round::Up => !sign,
         };
-        if to_infinity { self.infinity(sign) } else { self.infinity(sign) - 1 }
+        if to_infinity && self.has_infinity() { self.infinity(sign) } else { self.zero(sign) | self.top }
     }
 
     /// What an operation with a NaN operand gives, or an invalid one with none.
@@ -299,7 +318,8 @@ impl Format {
         match from.unpack(a) {
             Parts::Nan if from.mantissa == self.mantissa => self.nan_of(&[a]),
             Parts::Nan => self.nan,
-            Parts::Infinite { sign } => self.infinity(sign),
+            Parts::Infinite { sign } if self.has_infinity() => self.infinity(sign),
+            Parts::Infinite { sign } => self.zero(sign) | self.top,
             Parts::Finite { sign, exp, sig } => self.round(sign, exp, sig, round),
         }
     }
@@ -329,6 +349,7 @@ pub(crate) fn shift_rounded(sig: u128, by: i32, sign: bool, round: Round) -> u12
         if by > 127 { (0, u128::from(sig != 0), 2) } else { (sig >> by, sig & ((1 << by) - 1), 1 << (by - 1)) };
     let up = match round {
         Round::Nearest => lost > half || (lost == half && kept & 1 == 1),
+        Round::Away => lost >= half,
         Round::Zero => false,
         Round::Down => sign && lost != 0,
         Round::Up => !sign && lost != 0,

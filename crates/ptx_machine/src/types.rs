@@ -15,7 +15,7 @@ pub enum Kind {
     Float,
     /// bfloat16.
     Bfloat,
-    /// Two floats in one register.
+    /// Several numbers in one register, or one of fewer bits.
     Packed,
     /// One bit.
     Pred,
@@ -62,6 +62,7 @@ scalars! {
     F16 "f16" Float 2, F32 "f32" Float 4, F64 "f64" Float 8, Bf16 "bf16" Bfloat 2,
     U16x2 "u16x2" Packed 4, S16x2 "s16x2" Packed 4,
     F16x2 "f16x2" Packed 4, Bf16x2 "bf16x2" Packed 4, F32x2 "f32x2" Packed 8,
+    E4m3x2 "e4m3x2" Packed 2, E5m2x2 "e5m2x2" Packed 2, Tf32 "tf32" Packed 4,
     Pred "pred" Pred 0,
 }
 

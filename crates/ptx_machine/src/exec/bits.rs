@@ -265,7 +265,7 @@ fn slct(regs: &mut Regs<'_>, i: &Inst, mask: u32, wide: bool, by: CmpType) {
     let mut pick = 0;
     for (l, &bits) in c.iter().enumerate() {
         let is_nonnegative = match by {
-            CmpType::Float(_, ftz) => {
+            CmpType::Float(_, ftz) | CmpType::Pair(_, ftz) => {
                 let bits = if ftz { Float::F32.format().flush(u64::from(bits)) as u32 } else { bits };
                 f32::from_bits(bits) >= 0.0
             }

@@ -147,3 +147,12 @@ pub(super) fn uniform(regs: &Regs<'_>, s: Slot, mask: u32, what: &str) -> Checke
         }
     }
 }
+
+/// A clock that counts the instructions of the warp.
+pub(super) fn clock(regs: &mut Regs<'_>, i: &Inst, wide: bool, time: u64, mask: u32) {
+    if wide {
+        regs.set64(i.d[0], &[time; LANES], mask, FULL);
+    } else {
+        regs.set32(i.d[0], &[time as u32; LANES], mask, FULL);
+    }
+}

@@ -25,14 +25,41 @@ fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
 
 #[inline(always)]
 fn setp(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Join) {
-    let (holds, known) = compare(regs, i, cmp, ty);
+    // The second result joins the comparison of the upper halves, or the opposite of the only one.
+    let (first, second) = if let CmpType::Pair(float, ftz) = ty {
+        let halves = [0, 1].map(|half| narrow_compare(regs, i, cmp, float, ftz, half));
+        (halves[0], halves[1])
+    } else {
+        let (holds, known) = compare(regs, i, cmp, ty);
+        ((holds, known), (!holds, known))
+    };
     let other = joined(regs, i.s[2], how);
-    let (value, value_known) = join((holds, known), other, how);
+    let (value, value_known) = join(first, other, how);
     regs.set_pred(i.d[0], value, mask, value_known);
     if i.d[1] != Slot::NONE {
-        // The second result joins the opposite of the comparison.
-        let (value, value_known) = join((!holds, known), other, how);
+        let (value, value_known) = join(second, other, how);
         regs.set_pred(i.d[1], value, mask, value_known);
+    }
+}
+
+#[inline(always)]
+fn set(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Join, result: SetResult) {
+    let yes = match result {
+        SetResult::Ones => u32::MAX,
+        SetResult::Ones16 => 0xffff,
+        SetResult::One(Float::F16) => 0x3c00,
+        SetResult::One(Float::Bf16) => 0x3f80,
+        SetResult::One(_) => 0x3f80_0000,
+    };
+    let other = joined(regs, i.s[2], how);
+    let choose = |lanes: u32, l: usize, yes: u32| if lanes >> l & 1 != 0 { yes } else { 0 };
+    if let CmpType::Pair(float, ftz) = ty {
+        let [low, high] = [0, 1].map(|half| join(narrow_compare(regs, i, cmp, float, ftz, half), other, how));
+        let out = std::array::from_fn(|l| choose(low.0, l, yes) | choose(high.0, l, yes << 16));
+        regs.set32(i.d[0], &out, mask, low.1 & high.1);
+    } else {
+        let (value, known) = join(compare(regs, i, cmp, ty), other, how);
+        regs.set32(i.d[0], &std::array::from_fn(|l| choose(value, l, yes)), mask, known);
     }
 }
 
@@ -47,20 +74,6 @@ fn lop3_test(regs: &mut Regs<'_>, i: &Inst, mask: u32, table: u8, how: Join) {
 #[inline(always)]
 fn joined(regs: &Regs<'_>, s: Slot, how: Join) -> (u32, u32) {
     if how == Join::None { (0, 0) } else { (regs.pred(s), regs.known_pred(s)) }
-}
-
-#[inline(always)]
-fn set(regs: &mut Regs<'_>, i: &Inst, mask: u32, cmp: Cmp, ty: CmpType, how: Join, result: SetResult) {
-    let holds = compare(regs, i, cmp, ty);
-    let (value, known) = join(holds, joined(regs, i.s[2], how), how);
-    let yes = match result {
-        SetResult::Ones => u32::MAX,
-        SetResult::One(Float::F16) => 0x3c00,
-        SetResult::One(Float::Bf16) => 0x3f80,
-        SetResult::One(_) => 0x3f80_0000,
-    };
-    let out = std::array::from_fn(|l| if value >> l & 1 != 0 { yes } else { 0 });
-    regs.set32(i.d[0], &out, mask, known);
 }
 
 /// The lanes in which the comparison holds, and those in which it is known.
@@ -78,7 +91,7 @@ fn compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, ty: CmpType) -> (u32, u32) {
         CmpType::Float(Float::F32, true) => {
             float_compare::<f32>(regs, i, cmp, |x| if x.is_subnormal() { 0.0 } else { x })
         }
-        CmpType::Float(narrow, ftz) => narrow_compare(regs, i, cmp, narrow, ftz),
+        CmpType::Float(narrow, ftz) | CmpType::Pair(narrow, ftz) => narrow_compare(regs, i, cmp, narrow, ftz, 0),
     }
 }
 
@@ -128,10 +141,11 @@ fn compare_floats<T: Copy + PartialOrd>(a: &[T; LANES], b: &[T; LANES], cmp: Cmp
     }
 }
 
-/// f16 and bf16, widened to f32, which is exact.
-fn narrow_compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, float: Float, ftz: bool) -> (u32, u32) {
-    let widen = |bits: u32| {
-        let flushed = if ftz { float.format().flush(u64::from(bits)) } else { u64::from(bits) };
+/// f16 and bf16 in the low (0) or high (1) half, widened to f32, which is exact.
+fn narrow_compare(regs: &Regs<'_>, i: &Inst, cmp: Cmp, float: Float, ftz: bool, half: u32) -> (u32, u32) {
+    let widen = |word: u32| {
+        let bits = u64::from(word >> (16 * half) & 0xffff);
+        let flushed = if ftz { float.format().flush(bits) } else { bits };
         f32::from_bits(Float::F32.format().convert(float.format(), flushed, crate::program::Round::Nearest) as u32)
     };
     let (a, b) = (regs.get32(i.s[0]).map(widen), regs.get32(i.s[1]).map(widen));

@@ -12,13 +12,13 @@ versions!(run);
 #[inline(always)]
 fn run<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32) {
     let Op::Cvt(cvt) = i.op else { return };
-    let bare = !cvt.integral && !cvt.ftz && !cvt.sat && !cvt.relu && !cvt.to_wide && !cvt.from_wide;
+    let bare = !cvt.integral && !cvt.ftz && !cvt.sat && !cvt.relu && !cvt.satfinite && !cvt.to_wide && !cvt.from_wide;
     let nearest = bare && cvt.round == Round::Nearest;
     match (cvt.to, cvt.from) {
         (Scalar::F32, Scalar::F16) if bare => map1(regs, i, mask, widen_f16),
         (Scalar::F32, Scalar::U32) if nearest => map1(regs, i, mask, |a: u32| a as f32),
         (Scalar::F32, Scalar::S32) if nearest => map1(regs, i, mask, |a: i32| a as f32),
-        (Scalar::F16x2 | Scalar::Bf16x2, _) => pair(regs, i, mask, cvt),
+        (Scalar::F16x2 | Scalar::Bf16x2 | Scalar::E4m3x2 | Scalar::E5m2x2, _) => pair(regs, i, mask, cvt),
         _ => any(regs, i, mask, cvt),
     }
 }
@@ -55,16 +55,34 @@ fn any(regs: &mut Regs<'_>, i: &Inst, mask: u32, cvt: Cvt) {
     }
 }
 
-/// Two conversions into one register, the first operand on top.
+/// Two conversions into one register: of two operands, the first on top, or of the parts of one.
 #[inline(never)]
 fn pair(regs: &mut Regs<'_>, i: &Inst, mask: u32, cvt: Cvt) {
-    let part = if cvt.to == Scalar::F16x2 { Scalar::F16 } else { Scalar::Bf16 };
-    let one = Cvt { to: part, ..cvt };
-    let (high, low) = (*regs.get32(i.s[0]), *regs.get32(i.s[1]));
-    let known = regs.known32(i.s[0]) & regs.known32(i.s[1]);
-    let each = |bits: u32| convert(&one, u64::from(bits)) as u32;
-    let out = std::array::from_fn(|l| if mask >> l & 1 != 0 { each(high[l]) << 16 | each(low[l]) } else { 0 });
+    let (Some(from), Some(to)) = (Float::of(cvt.from), Float::of(cvt.to)) else { return };
+    let width = cvt.to.bits() / 2;
+    let (high, low, known) = if cvt.from.kind() == Kind::Packed {
+        let (both, part) = (*regs.get32(i.s[0]), cvt.from.bits() / 2);
+        let keep = (1 << part) - 1;
+        (both.map(|x| x >> part & keep), both.map(|x| x & keep), regs.known32(i.s[0]))
+    } else {
+        (*regs.get32(i.s[0]), *regs.get32(i.s[1]), regs.known32(i.s[0]) & regs.known32(i.s[1]))
+    };
+    let one = |bits: u32| float_to_float(&cvt, u64::from(bits), from, to) as u32;
+    let out = std::array::from_fn(|l| if mask >> l & 1 != 0 { one(high[l]) << width | one(low[l]) } else { 0 });
     regs.set32(i.d[0], &out, mask, known);
+}
+
+/// To the upper 19 bits of an f32; the others become zero.
+fn to_tf32(cvt: &Cvt, bits: u64) -> u64 {
+    const DROPPED: u32 = 13;
+    if cvt.round != Round::Away {
+        return float_to_float(cvt, bits, Float::F32, Float::Tf32) << DROPPED;
+    }
+    // As assemblers expand it: NaN is cut off like a number, and one that is left with no payload is an infinity.
+    let is_past = |bits: u64| Float::F32.format().is_nan(bits) || bits << 1 & 0xffff_ffff == 0xff00_0000;
+    let rounded = if is_past(bits) { bits } else { bits + (1 << (DROPPED - 1)) };
+    let cut = rounded >> DROPPED << DROPPED;
+    if cvt.satfinite && is_past(cut) { cut - (1 << DROPPED) } else { cut }
 }
 
 /// Fills a register of 64 bits from a value of type `ty`.
@@ -79,6 +97,9 @@ pub(super) fn extend(bits: u64, ty: Scalar) -> u64 {
 /// Converts the low bits of `bits`; the result's high bits have no meaning.
 fn convert(cvt: &Cvt, bits: u64) -> u64 {
     let bits = extend(bits, cvt.from);
+    if cvt.to == Scalar::Tf32 {
+        return to_tf32(cvt, bits);
+    }
     match (Float::of(cvt.from), Float::of(cvt.to)) {
         (None, None) => int_to_int(cvt, bits),
         (None, Some(to)) => int_to_float(cvt, bits, to),
@@ -152,6 +173,7 @@ fn float_to_float(cvt: &Cvt, bits: u64, from: Float, to: Float) -> u64 {
     let round = if cvt.integral { Round::Nearest } else { cvt.round };
     let result = to.format().convert(from.format(), whole, round);
     let result = if cvt.ftz && to == Float::F32 { to.format().flush(result) } else { result };
+    let result = if cvt.satfinite { to.format().finite(result) } else { result };
     match (cvt.sat, cvt.relu) {
         (true, _) => to.format().saturate(result),
         (_, true) if !to.format().is_nan(result) && result & to.format().sign_bit() != 0 => 0,

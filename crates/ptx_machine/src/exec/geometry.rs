@@ -43,7 +43,11 @@ impl Geometry {
         let program = regs.program;
         for &(special, slot) in &program.specials {
             let values = std::array::from_fn(|l| self.value(special, warp as u32, l as u32, block));
-            regs.set32(slot, &values, FULL, FULL);
+            if special.bits() == 64 {
+                regs.set64(slot, &values.map(u64::from), FULL, FULL);
+            } else {
+                regs.set32(slot, &values, FULL, FULL);
+            }
         }
         for &(index, slot) in &program.globals {
             regs.set64(slot, &[globals[index as usize]; LANES], FULL, FULL);
@@ -61,12 +65,13 @@ impl Geometry {
             Special::NtidX => self.block[0],
             Special::NtidY => self.block[1],
             Special::NtidZ => self.block[2],
-            Special::CtaidX => block[0],
-            Special::CtaidY => block[1],
-            Special::CtaidZ => block[2],
-            Special::NctaidX => self.grid[0],
-            Special::NctaidY => self.grid[1],
-            Special::NctaidZ => self.grid[2],
+            // Without clusters, each block is one of its own.
+            Special::CtaidX | Special::ClusteridX => block[0],
+            Special::CtaidY | Special::ClusteridY => block[1],
+            Special::CtaidZ | Special::ClusteridZ => block[2],
+            Special::NctaidX | Special::NclusteridX => self.grid[0],
+            Special::NctaidY | Special::NclusteridY => self.grid[1],
+            Special::NctaidZ | Special::NclusteridZ => self.grid[2],
             Special::Laneid => lane,
             Special::Warpid => warp,
             Special::Nwarpid => self.warps(),
@@ -75,6 +80,24 @@ impl Geometry {
             Special::LanemaskLe => below | 1 << lane,
             Special::LanemaskGt => !(below | 1 << lane),
             Special::LanemaskGe => !below,
+            Special::ClusterNctaidX
+            | Special::ClusterNctaidY
+            | Special::ClusterNctaidZ
+            | Special::ClusterNctarank
+            | Special::Nsmid => 1,
+            // Clocks are read by an instruction of their own; all blocks run on one multiprocessor of one grid.
+            Special::ClusterCtaidX
+            | Special::ClusterCtaidY
+            | Special::ClusterCtaidZ
+            | Special::ClusterCtarank
+            | Special::Smid
+            | Special::Gridid
+            | Special::Clock
+            | Special::ClockHi
+            | Special::Clock64
+            | Special::Globaltimer
+            | Special::GlobaltimerLo
+            | Special::GlobaltimerHi => 0,
             Special::DynamicSmemSize => self.dynamic_shared,
             Special::TotalSmemSize => self.dynamic_shared + self.static_shared,
         }

@@ -210,6 +210,7 @@ impl<'p> Warp<'p> {
             Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
             Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
+            Op::Clock { wide } => collective::clock(regs, inst, wide, self.counts.instructions, active),
             Op::ActiveMask => collective::active_mask(regs, inst, active),
             Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
             // Stores are seen at once: a fence moves no data.

@@ -18,8 +18,11 @@ pub(super) fn holds_all(to: Scalar, from: Scalar) -> bool {
 impl Lower<'_, '_> {
     pub(super) fn cvt(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let (to, from) = (c.ty(0)?, c.ty(1)?);
-        no_other_words(c, &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat", "relu"])?;
-        if to.kind() == Kind::Pred || from.kind() == Kind::Pred || from.kind() == Kind::Packed {
+        no_other_words(
+            c,
+            &["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna", "ftz", "sat", "relu", "satfinite"],
+        )?;
+        if to.kind() == Kind::Pred || from.kind() == Kind::Pred {
             return Err(format!("a conversion from {from} to {to} has no semantics here"));
         }
         if c.has("sat") && holds_all(to, from) {
@@ -40,6 +43,7 @@ impl Lower<'_, '_> {
             ftz: c.has("ftz"),
             sat: c.has("sat"),
             relu: c.has("relu"),
+            satfinite: c.has("satfinite"),
             to_wide: self.operand_bytes(d, to) == 8,
             from_wide: self.operand_bytes(s, from) == 8,
             to_narrow: self.operand_bytes(d, to) == 2,
@@ -47,7 +51,7 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(Op::Cvt(cvt));
         inst.d[0] = self.dst(d, to)?;
         inst.s[0] = self.src(s, from)?;
-        if to.kind() == Kind::Packed {
+        if c.operands.len() > 2 {
             // Two sources, the first of which becomes the high half.
             inst.s[1] = self.src(Self::operand(c, 2)?, from)?;
         }

@@ -71,7 +71,7 @@ fn operand(form: &Form, words: &[Option<&str>], word: &str, number: usize) -> St
         "addr" if name == "shared" => "[%r0+32]".to_owned(),
         "addr" => "[%rd0+32]".to_owned(),
         "label" => "end".to_owned(),
-        "sreg" => "%tid.x".to_owned(),
+        "sreg" => if slot("type").is_some_and(|t| t.ends_with("64")) { "%clock64" } else { "%tid.x" }.to_owned(),
         "name" => format!("{}_variable", slot("space").unwrap_or("shared")),
         _ => panic!("operand word {word} has no example"),
     }

@@ -108,9 +108,10 @@ impl Lower<'_, '_> {
         let (cmp, join) = comparison(c)?;
         let result = match Float::of(to) {
             Some(float) => SetResult::One(float),
+            None if to.bytes() == 2 || ty.kind() == Kind::Packed => SetResult::Ones16,
             None => SetResult::Ones,
         };
-        if to.bytes() > 4 || to.kind() == Kind::Packed {
+        if to.bytes() > 4 {
             return Err(format!("a result of {to} has no semantics here"));
         }
         let mut inst = Inst::new(Op::Set(cmp, compared(ty, c.has("ftz"))?, join, result));
@@ -140,7 +141,6 @@ impl Lower<'_, '_> {
 
     pub(super) fn mov(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let ty = c.ty(0)?;
-        let wide = ty.bytes() == 8;
         let op = match ty.bytes() {
             0 => Op::MovPred,
             8 => Op::Mov64,
@@ -166,7 +166,7 @@ impl Lower<'_, '_> {
                 Ok(inst)
             }
             (to, Operand::Symbol(symbol, offset)) => self.mov_symbol(to, *symbol, *offset, ty),
-            (_, Operand::Special(_)) if wide => Err("a special register has 32 bits".to_owned()),
+            (to, Operand::Special(special)) => self.mov_special(c, to, *special, ty),
             _ => self.plain(c, op, ty, 1),
         }
     }
@@ -275,6 +275,9 @@ fn comparison(c: &Checked<'_>) -> Lowered<(Cmp, Join)> {
 
 fn compared(ty: Scalar, ftz: bool) -> Lowered<CmpType> {
     let int = Int::of(ty).map(CmpType::Int);
-    let float = || Float::of(ty).filter(|_| ty.kind() != Kind::Packed).map(|f| CmpType::Float(f, ftz));
+    let float = || match ty {
+        Scalar::F16x2 | Scalar::Bf16x2 => Float::of(ty).map(|f| CmpType::Pair(f, ftz)),
+        _ => Float::of(ty).map(|f| CmpType::Float(f, ftz)),
+    };
     int.or_else(float).ok_or_else(|| format!("comparing {ty} has no semantics here"))
 }

@@ -11,6 +11,7 @@ mod logic;
 mod memory;
 mod shown;
 mod slots;
+mod special;
 mod validate;
 mod word;
 

@@ -83,7 +83,7 @@ impl Slots {
         if let Some((_, slot)) = self.specials.iter().find(|(s, _)| *s == special) {
             return *slot;
         }
-        let slot = self.fresh(File::Narrow);
+        let slot = self.fresh(if special.bits() == 64 { File::Wide } else { File::Narrow });
         self.specials.push((special, slot));
         slot
     }

@@ -85,7 +85,10 @@ fn fits(bound: &Bound<'_>, word: &str, operand: &Operand, names: &impl Names) ->
         },
         "addr" => address(bound, operand, name, names),
         "label" => matches!(operand, Operand::Label(_)),
-        "sreg" => matches!(operand, Operand::Special(_)),
+        "sreg" => match operand {
+            Operand::Special(special) => bound.scalar("type").is_some_and(|ty| ty.bits() == special.bits()),
+            _ => false,
+        },
         "name" => matches!(operand, Operand::Symbol(..)),
         _ => false,
     }
@@ -188,7 +191,10 @@ fn allowed(bound: &Bound<'_>, word: &str) -> String {
             None => "an address".to_owned(),
         },
         "label" => "a label".to_owned(),
-        "sreg" => "a special register".to_owned(),
+        "sreg" => match bound.scalar("type") {
+            Some(ty) => format!("a special register of {} bits", ty.bits()),
+            None => "a special register".to_owned(),
+        },
         "name" => "a variable".to_owned(),
         _ => word.to_owned(),
     }
