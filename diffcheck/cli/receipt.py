@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from diffcheck import terminal
+from diffcheck.ab.recompute import contradictions
 from diffcheck.cli.options import JsonFile, check_files, write_file
 from diffcheck.cli.receipt_show import show_receipt
 from diffcheck.errors import BadInputError, choose
@@ -44,7 +45,8 @@ def show_command(file: ReceiptFile, json: JsonFile = None) -> None:
 def validate_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of any kind.")],
 ) -> None:
-    """Check that receipts are whole: schema, digest, and that each conclusion follows from its numbers.
+    """Check that receipts are whole: schema, digest, and that each conclusion follows from its numbers and
+    each interval from its samples.
 
     Exit code 1 if one is not. What a receipt concludes, and whether it is fresh, is not asked.
     """
@@ -121,11 +123,15 @@ def schema_command(
 
 def _validity(file: Path) -> tuple[bool, str]:
     try:
-        return True, f"valid {read_any(file).schema_name}"
+        receipt = read_any(file)
     except EditedReceiptError as error:
         return False, f"edited: {error}"
     except BadInputError as error:
         return False, f"not valid: {error}"
+    wrong = contradictions(receipt) if isinstance(receipt, AbReceipt) else []
+    if wrong:
+        return False, f"not valid: {wrong[0][0]}: {wrong[0][1]}"
+    return True, f"valid {receipt.schema_name}"
 
 
 def _show_diff(found: ReceiptDiff) -> None:

@@ -41,6 +41,7 @@ class Code(str, Enum):
     CONTROL_MISSING = "control-missing"
     CONTROL_FAILED = "control-failed"
     SAMPLES_FEW = "samples-few"
+    SAMPLES_CONTRADICT = "samples-contradict"
     ABOVE_PEAK = "above-peak"
     SELFTEST_FAILED = "selftest-failed"
     SELFTEST_MISSING = "selftest-missing"
@@ -91,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     Rule(Code.CONTROL_MISSING, "hold", "info", "A control that the policy asks for was not run."),
     Rule(Code.CONTROL_FAILED, "hold", "info", "An A/A interval without 1, or a planted slow-down not found."),
     Rule(Code.SAMPLES_FEW, "hold", "info", "Fewer undropped blocks than the experiment's least: no interval to trust."),
+    Rule(Code.SAMPLES_CONTRADICT, "hold", "info", "An interval does not follow from the samples beside it."),
     Rule(Code.ABOVE_PEAK, "hold", "info", "A time would take more than the memory's peak."),
     Rule(Code.SELFTEST_FAILED, "hold", "info", "A planted fault was not caught, so the checks prove nothing."),
     Rule(Code.SELFTEST_MISSING, "hold", "info", "The policy asks for the self-test, and it was not run."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diffcheck.ab.recompute import contradictions
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
@@ -17,6 +18,7 @@ def distrust(receipt: AbReceipt, subject: Subject, experiment: Experiment, polic
     reasons += _users(receipt, subject) if policy.trust.no_foreign_process else []
     reasons += _controls(receipt, subject, policy)
     reasons += _samples(receipt, subject, experiment)
+    reasons += _above_peak(receipt, subject)
     reasons += _selftest(receipt, subject, policy)
     return reasons
 
@@ -90,6 +92,12 @@ def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> li
         for name, timing in timed
         if len(timing.used()) < least
     ]
+    reasons += [subject.reason(Code.SAMPLES_CONTRADICT, message, row=name) for name, message in contradictions(receipt)]
+    return reasons
+
+
+def _above_peak(receipt: AbReceipt, subject: Subject) -> list[Reason]:
+    reasons: list[Reason] = []
     peak = receipt.host.peak_memory_bytes_per_second
     for row in receipt.rows:
         if row.above_peak and row.timing:

@@ -58,7 +58,7 @@ class Budget(Model):
     """Sample until the ratio's 95 % interval is at most this wide, as a part of the ratio."""
     seconds_per_row: Positive
     """The most seconds of sampling a row."""
-    min_blocks: Whole
+    min_blocks: Annotated[int, Field(ge=2)]
     """The fewest undropped ABBA blocks a row or a control, however narrow the interval."""
     max_blocks: Whole
     """The most ABBA blocks a row."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import copy
 import json
+import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from diffcheck.ab.stats import RESAMPLES, interval_of
 from diffcheck.experiment.load import LoadedExperiment, load_experiment
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
@@ -25,33 +29,48 @@ Change = Callable[[Content], None]
 DEVICES = {"sm_89": ("NVIDIA GeForce RTX 4090", 128), "sm_121": ("NVIDIA GB10", 48), "sm_90": ("NVIDIA H200", 132)}
 HOSTS = {"rtx4090": "sm_89", "gb10": "sm_121", "h200": "sm_90"}
 REQUIRED = ("rtx4090", "gb10")
+SEED = 7
 
 
-def interval(estimate: float, half_width: float = 0.003) -> Content:
-    """An interval about an estimate, `half_width` relative to it."""
-    low, high = estimate * (1 - half_width), estimate * (1 + half_width)
-    return {"estimate": estimate, "low": low, "high": high, "confidence": 0.95, "resamples": 2000, "seed": 7}
+@lru_cache(maxsize=16)
+def _unit(blocks: int) -> tuple[float, float]:
+    """The interval, in logarithms, of blocks spread evenly from -1 to 1: it scales and shifts as they do."""
+    made = interval_of(_spread(blocks), SEED)
+    return math.log(made.low), math.log(made.high)
+
+
+def _spread(blocks: int) -> list[float]:
+    return [2.0 * index / (blocks - 1) - 1.0 for index in range(blocks)]
 
 
 def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 20) -> Content:
-    """Blocks whose replays all take the same time a side."""
-    times = {"baseline": baseline_us, "candidate": baseline_us * ratio}
+    """Blocks about a ratio, with the interval that follows from them, about `half_width` wide on either side."""
+    low, high = _unit(blocks) if blocks > 1 else (-1.0, 1.0)
+    scale = half_width / max(-low, high)
+    candidate = [baseline_us * ratio * math.exp(scale * at) for at in (_spread(blocks) if blocks > 1 else [0.0])]
     orders = (("baseline", "candidate", "candidate", "baseline"), ("candidate", "baseline", "baseline", "candidate"))
     reading = {"sm_mhz": 1980, "memory_mhz": 3201, "temperature_c": 41.0, "power_w": 412.5, "throttle": []}
     made = [
         {
-            "replays": [{"side": side, "us": times[side]} for side in orders[turn % 2]],
+            "replays": [{"side": side, "us": us if side == "candidate" else baseline_us} for side in orders[turn % 2]],
             "readings": [dict(reading) for _ in range(5)],
             "dropped": None,
         }
-        for turn in range(blocks)
+        for turn, us in enumerate(candidate)
     ]
     return {
         "blocks": made,
         "dropped_blocks": 0,
-        "baseline_us": times["baseline"],
-        "candidate_us": times["candidate"],
-        "ratio": interval(ratio, half_width),
+        "baseline_us": baseline_us,
+        "candidate_us": statistics.median(candidate),
+        "ratio": {
+            "estimate": ratio,
+            "low": ratio * math.exp(scale * low),
+            "high": ratio * math.exp(scale * high),
+            "confidence": 0.95,
+            "resamples": RESAMPLES,
+            "seed": SEED,
+        },
         "stop": "narrow",
     }
 
