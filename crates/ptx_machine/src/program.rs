@@ -339,7 +339,7 @@ pub(crate) struct Cvt {
 impl Cvt {
     /// Whether it converts two operands into the halves of one register.
     pub fn is_pair(&self) -> bool {
-        matches!(self.to, Scalar::F16x2 | Scalar::Bf16x2)
+        matches!(self.to, Scalar::F16x2 | Scalar::Bf16x2) && self.from == Scalar::F32
     }
 }
 

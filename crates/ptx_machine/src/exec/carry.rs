@@ -13,8 +13,7 @@ pub(super) fn carry(regs: &mut Regs<'_>, i: &Inst, how: Carry, mask: u32) {
 }
 
 fn run<T: Word + Into<u64> + Narrow>(regs: &mut Regs<'_>, i: &Inst, how: Carry, mask: u32, bits: u32) {
-    let is_product = matches!(how.op, CarryOp::MadLo | CarryOp::MadHi);
-    let sources = if is_product { 3 } else { 2 };
+    let sources = if how.is_product() { 3 } else { 2 };
     let operand = |k: usize| if k < sources { T::load(regs, i.s[k]) } else { [T::ZERO; LANES] };
     let (a, b, c) = (operand(0), operand(1), operand(2));
     let (bit, mut known) = if how.reads { (regs.pred(i.s[3]), regs.known_pred(i.s[3])) } else { (0, FULL) };

@@ -74,6 +74,13 @@ pub(crate) struct Carry {
     pub writes: bool,
 }
 
+impl Carry {
+    /// Whether there is a third operand, which is added to a product.
+    pub fn is_product(self) -> bool {
+        matches!(self.op, CarryOp::MadLo | CarryOp::MadHi)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CarryOp {
     Add,

@@ -1,7 +1,7 @@
 //! In which file each operand of an instruction lies.
 
 use super::File;
-use crate::program::{BitOp, CmpType, Float, Int, IntOp, Join, Op, Shape};
+use crate::program::{BitOp, Carry, CmpType, Float, Int, IntOp, Join, Op, Shape};
 
 /// Files of the operands `s0`, `s1`, … that an instruction computes with; none for an instruction that is not listed.
 pub(super) fn files(op: Op) -> Vec<File> {
@@ -23,14 +23,22 @@ pub(super) fn files(op: Op) -> Vec<File> {
         Op::Selp32 => vec![File::Narrow, File::Narrow, File::Pred],
         Op::Selp64 => vec![File::Wide, File::Wide, File::Pred],
         Op::Slct { wide: true, .. } => vec![File::Wide, File::Wide, File::Narrow],
-        Op::Slct { .. } => vec![File::Narrow; 3],
+        Op::Slct { .. } | Op::Word(_) => vec![File::Narrow; 3],
         Op::Cvt(cvt) if cvt.is_pair() => vec![File::Narrow; 2],
         Op::Cvt(cvt) => vec![if cvt.from_wide { File::Wide } else { File::Narrow }],
+        Op::Carry(how) => carry(how),
+        Op::Lop3Test { .. } => vec![File::Narrow, File::Narrow, File::Narrow, File::Pred],
         Op::Copysign(float) => vec![of_float(float); 2],
         Op::Testp(_, float) => vec![of_float(float)],
         Op::Vote(_) => vec![File::Pred, File::Narrow],
         _ => Vec::new(),
     }
+}
+
+/// The carry, where it is read, is the last operand.
+fn carry(how: Carry) -> Vec<File> {
+    let own = if how.wide { File::Wide } else { File::Narrow };
+    if how.reads && how.is_product() { vec![own, own, own, File::Pred] } else { vec![own; 3] }
 }
 
 fn sized(bits: u32) -> File {
@@ -56,7 +64,7 @@ fn of_shape(shape: Shape) -> File {
 fn compared(ty: CmpType) -> File {
     match ty {
         CmpType::Int(ty) => of_int(ty),
-        CmpType::Float(float, _) => of_float(float),
+        CmpType::Float(float, _) | CmpType::Pair(float, _) => of_float(float),
     }
 }
 
