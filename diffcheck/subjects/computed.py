@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 
 from diffcheck import digest
 from diffcheck.suites import GEOMETRIES, RUNG_LENGTHS
 
-# The mnemonic's first part, after a guard if there is one; directives begin with a dot and labels end with a colon.
-_OPCODE = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z]\w*)[.\s;]", re.MULTILINE)
 _POLICIES = ("note", "one-wave", "three-quarter-wave")
 
 
@@ -47,18 +44,9 @@ def plans_sha256() -> str:
     return digest.of_text("\n".join(keys))
 
 
-def builder_texts() -> dict[str, str]:
-    """Return, for each target, the builder's module with all its kernels."""
-    import py_builder_kernel
-
-    return {target: py_builder_kernel.build_module(None, target).text for target in py_builder_kernel.TARGETS}
-
-
 def builder_ptx_sha256() -> dict[str, str]:
     """Return, for each target, the digest of the builder's module with all its kernels."""
-    return {target: digest.of_text(text) for target, text in builder_texts().items()}
+    import py_builder_kernel
 
-
-def used_opcodes() -> tuple[str, ...]:
-    """Return the opcodes that the builder's kernels use on any target, sorted."""
-    return tuple(sorted({word for text in builder_texts().values() for word in _OPCODE.findall(text)}))
+    targets = py_builder_kernel.TARGETS
+    return {target: digest.of_text(py_builder_kernel.build_module(None, target).text) for target in targets}

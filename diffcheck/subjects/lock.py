@@ -11,7 +11,7 @@ from diffcheck import digest
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
 from diffcheck.receipts.write import write_json
-from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256, used_opcodes
+from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
 from diffcheck.subjects.sources import CONTRACT, locked_sources, root
 
 RENEW = "diffcheck subjects --update"
@@ -23,8 +23,6 @@ class Lock(Model):
     schema_name: Literal["diffcheck-lock/1"] = Field(default="diffcheck-lock/1", alias="schema")
     sources: dict[Name, Sha256] = Field(min_length=1)
     """Digest of each source that the values follow from."""
-    opcodes: tuple[Name, ...] = Field(min_length=1)
-    """The opcodes that the builder's kernels use: of the opcode table only their forms are a source."""
     contract_sha256: Sha256
     tile_table_sha256: Sha256
     plans_sha256: Sha256
@@ -33,7 +31,7 @@ class Lock(Model):
 
     def moved(self) -> tuple[str, ...]:
         """The sources that are here and are no longer those that the values were computed from."""
-        found = locked_sources(self.opcodes)
+        found = locked_sources()
         return tuple(path for path, sha256 in found.items() if self.sources.get(path) != sha256)
 
 
@@ -52,10 +50,8 @@ def read_lock() -> Lock:
 
 def computed_lock() -> Lock:
     """Compute the lock anew from the source tree and the native module."""
-    opcodes = used_opcodes()
     return Lock(
-        sources=locked_sources(opcodes),
-        opcodes=opcodes,
+        sources=locked_sources(),
         contract_sha256=digest.of_file(root() / CONTRACT),
         tile_table_sha256=tile_table_sha256(),
         plans_sha256=plans_sha256(),

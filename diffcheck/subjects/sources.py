@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
-
-import tomli
 
 from diffcheck import digest
 
@@ -21,9 +17,9 @@ CASE_SOURCES = (
 TIMING_SOURCES = ("ab", "timing", "executors/gpu.py", "executors/program.py", "arms/launches.py")
 
 BUILDER = "py_builder_kernel"
-# What decides the builder's text; its launch code does not.
+# What decides the builder's text. Its launch code does not, and of the opcode table only the PTX version in a module's
+# head could follow: new forms must not touch the lock, and the test that computes it anew finds the rest.
 BUILDER_SOURCES = ("build.py", "kernels", "ptx")
-OPCODES = "py_builder_kernel/opcodes.toml"
 CONTRACT = "docs/contract.md"
 PLANNER = "crates/splitk_plan/src"
 
@@ -43,24 +39,18 @@ def root() -> Path:
     return Path(str(resources.files("diffcheck"))).parent
 
 
-def locked_sources(opcodes: Collection[str]) -> dict[str, str]:
+def locked_sources() -> dict[str, str]:
     """Return the digest of each source that locked values follow from, by its path; of those that are here.
 
-    Of the opcode table only the forms of `opcodes` enter, those that the kernels use: a new form changes no kernel. An
-    installed wheel has neither contract nor planner: its lock was right when the wheel was built.
+    An installed wheel has only the builder's: its lock was right when the wheel was built.
     """
-    found = {BUILDER: digest.of_package(BUILDER, *BUILDER_SOURCES), OPCODES: _of_forms(opcodes)}
+    found = {BUILDER: digest.of_package(BUILDER, *BUILDER_SOURCES)}
     contract, planner = root() / CONTRACT, root() / PLANNER
     if contract.is_file():
         found[CONTRACT] = digest.of_file(contract)
     if planner.is_dir():
         found[PLANNER] = _of_folder(planner)
     return found
-
-
-def _of_forms(opcodes: Collection[str]) -> str:
-    table = tomli.loads((root() / OPCODES).read_text(encoding="utf-8"))
-    return digest.of_text(json.dumps([form for form in table["op"] if form["opcode"] in opcodes], sort_keys=True))
 
 
 def _of_folder(folder: Path) -> str:

@@ -11,7 +11,7 @@ from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.subjects import lock as lock_module
 from diffcheck.subjects import tree
 from diffcheck.subjects.lock import RENEW, computed_lock, read_lock
-from diffcheck.subjects.sources import OPCODES, locked_sources
+from diffcheck.subjects.sources import locked_sources
 from diffcheck.subjects.tree import newest_target, run_subjects, tree_subjects
 
 
@@ -21,21 +21,13 @@ def test_the_lock_is_that_of_this_tree() -> None:
 
 
 def test_a_moved_source_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    moved = {**locked_sources(read_lock().opcodes), "docs/contract.md": "0" * 64}
-    monkeypatch.setattr(lock_module, "locked_sources", lambda _opcodes: moved)
+    moved = {**locked_sources(), "docs/contract.md": "0" * 64}
+    monkeypatch.setattr(lock_module, "locked_sources", lambda: moved)
     assert read_lock().moved() == ("docs/contract.md",)
     assert run(["subjects"]) == 1
     assert "docs/contract.md" in capsys.readouterr().out
     with pytest.raises(DiffcheckError, match=r"docs/contract\.md"):
         run_subjects(("builder", "oxide"), "sm_90")
-
-
-def test_only_the_forms_that_kernels_use_are_sources() -> None:
-    opcodes = read_lock().opcodes
-    assert {"ld", "st", "fma", "shfl", "bar", "ret"} <= set(opcodes)
-    assert "brkpt" not in opcodes
-    assert locked_sources(opcodes) == locked_sources([*opcodes, "no-such-opcode"])
-    assert locked_sources(opcodes)[OPCODES] != locked_sources([*opcodes[1:]])[OPCODES]
 
 
 def test_a_lock_of_another_module_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
