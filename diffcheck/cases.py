@@ -16,8 +16,10 @@ from diffcheck.errors import BadInputError, choose
 
 Storage = Literal["f32", "f16"]
 Expect = Literal["bound", "exact"]
+Stage = Literal["decode", "reduce"]
 
 STORAGES: tuple[Storage, ...] = get_args(Storage)
+STAGES: tuple[Stage, ...] = get_args(Stage)
 STORAGE_BYTES: dict[Storage, int] = {"f32": 4, "f16": 2}
 SUITES: tuple[str, ...] = ("quick", "matrix", "rungs", "kernels")
 F32_BYTES = 4
@@ -27,6 +29,7 @@ F32_BYTES = 4
 class Case:
     """One decode call: q `[num_q_heads, head_dim]` f32 against K and V `[kv_len, num_kv_heads, head_dim]`.
 
+    Where `stage` is "reduce", the reduce kernel alone: it merges hand-made partials of the splits that the plan has.
     `storage` is the dtype of K and V. `policy` is the split policy, spelled as in the contract ("one-wave", "fixed:3",
     "chunk:7"). `layout` names how the arrays lie in memory (see `diffcheck.layouts`). `expect` is "exact" where the
     generator knows every word of the result, and "bound" where the oracle and a derived bound decide.
@@ -44,6 +47,7 @@ class Case:
     layout: str = "dense"
     seed: int = 0
     suites: tuple[str, ...] = ("matrix",)
+    stage: Stage = "decode"
 
     @property
     def group_size(self) -> int:
@@ -58,11 +62,15 @@ class Case:
     @property
     def kv_bytes(self) -> int:
         """Bytes of K and V that a call reads once: the traffic that decode attention cannot avoid."""
+        if self.stage == "reduce":
+            return 0
         return 2 * self.kv_len * self.num_kv_heads * self.head_dim * STORAGE_BYTES[self.storage]
 
     @property
     def q_bytes(self) -> int:
         """Bytes of the query."""
+        if self.stage == "reduce":
+            return 0
         return self.num_q_heads * self.head_dim * F32_BYTES
 
     @property
@@ -75,13 +83,15 @@ class Case:
         return self.num_q_heads * n_splits * (2 + self.head_dim) * F32_BYTES
 
     def bytes_moved(self, n_splits: int) -> int:
-        """Bytes that partial and reduce move when each is read once: K, V, q, out, and scratch written and read."""
-        return self.kv_bytes + self.q_bytes + self.out_bytes + 2 * self.scratch_bytes(n_splits)
+        """Bytes that the case's kernels move when each is read once: K, V, q, out, and scratch written and read."""
+        scratch = self.scratch_bytes(n_splits) * (1 if self.stage == "reduce" else 2)
+        return self.kv_bytes + self.q_bytes + self.out_bytes + scratch
 
     def to_json(self) -> dict[str, object]:
         """Every field and the bytes that do not depend on the plan, as JSON types."""
         return {
             "name": self.name,
+            "stage": self.stage,
             "num_q_heads": self.num_q_heads,
             "num_kv_heads": self.num_kv_heads,
             "head_dim": self.head_dim,
@@ -154,14 +164,17 @@ def _registry() -> dict[str, Case]:
 
 
 def _check(case: Case) -> None:
-    from diffcheck.generators import generator_info
+    from diffcheck.generators import expectation
     from diffcheck.layouts import OVERLAPPING_LAYOUTS, layouts
 
     choose("storage", case.storage, STORAGES)
     choose("layout", case.layout, layouts())
-    info = generator_info(case.generator)
-    if case.expect != info.expect:
-        raise BadInputError("expect", case.expect, f"{info.expect} for the generator {info.name}")
+    choose("stage", case.stage, STAGES)
+    expect = expectation(case.stage, case.generator)
+    if case.expect != expect:
+        raise BadInputError("expect", case.expect, f"{expect} for the generator {case.generator}")
+    if case.stage == "reduce" and case.layout != "dense":
+        raise BadInputError("layout", case.layout, "dense where only partials are merged: scratch is always dense")
     if not case.suites:
         raise BadInputError("suites", "()", ", ".join(SUITES))
     for suite in case.suites:

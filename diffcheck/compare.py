@@ -42,12 +42,33 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Top:
+    """A row whose largest word is another one in the two results `a` and `b`.
+
+    `rank` is what the word at `a_index` has in `b` (1 is the largest), `gap_ulp` how far it lies below the largest of
+    `b`, in representable numbers: a gap of 1 is a tie that rounding broke, a large one is a wrong word.
+    """
+
+    a_index: int
+    b_index: int
+    rank: int
+    gap_ulp: int
+
+    def __str__(self) -> str:
+        return (
+            f"the largest word is at index {self.a_index} instead of {self.b_index}, "
+            f"where it has rank {self.rank}, {self.gap_ulp} ULP below"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RowMetrics:
     """What separates two rows, or two whole results where `head` is None.
 
     `max_ulp` is the largest distance in representable numbers (+0 and -0 are 1 apart), None if some word is a mismatch.
     `max_abs` is over words finite in both; `max_rel` is that over the largest finite |b|. `cosine` is None where a word
-    is not finite or one side is all zero. `worst` is the word that is furthest off, None where all are equal.
+    is not finite or one side is all zero. `worst` is the word that is furthest off, None where all are equal. `top`
+    says how the largest word moved; None where it did not, where a NaN is in the way, and for a whole result.
     """
 
     head: int | None
@@ -59,6 +80,7 @@ class RowMetrics:
     max_rel: float
     cosine: float | None
     worst: Word | None
+    top: Top | None = None
 
     @property
     def bitwise_percent(self) -> float:
@@ -70,7 +92,8 @@ class RowMetrics:
         if self.worst is None:
             return f"{self.words} words, all equal"
         distance = f"{self.mismatched} NaN or inf mismatches" if self.max_ulp is None else f"max {self.max_ulp} ULP"
-        return f"{self.worst}; {self.bitwise_percent:.4f} % of {self.words} words equal, {distance}"
+        moved = "" if self.top is None else f"; {self.top}"
+        return f"{self.worst}; {self.bitwise_percent:.4f} % of {self.words} words equal, {distance}{moved}"
 
     def to_json(self) -> dict[str, object]:
         """All fields as JSON types; numbers that JSON has not are strings."""
@@ -85,6 +108,7 @@ class RowMetrics:
             "max_rel": json_number(self.max_rel),
             "cosine": self.cosine,
             "worst": None if self.worst is None else asdict(self.worst),
+            "top": None if self.top is None else asdict(self.top),
         }
 
 
@@ -244,6 +268,7 @@ class _Words:
             max_rel=_relative(max_abs, self.b[rows]),
             cosine=_cosine(self.a[rows], self.b[rows]),
             worst=self._worst(head or 0, equal, mismatch, ulp),
+            top=None if head is None else _moved_top(self.a[head], self.b[head]),
         )
 
     def _worst(self, first: int, equal: BoolArray, mismatch: BoolArray, ulp: npt.NDArray[np.int64]) -> Word | None:
@@ -252,6 +277,17 @@ class _Words:
         at = int(np.argmax(np.where(mismatch, np.iinfo(np.int64).max, ulp)))
         row, index = divmod(at, equal.shape[1])
         return word(self.a, self.b, first + row, index)
+
+
+def _moved_top(a: F32Array, b: F32Array) -> Top | None:
+    if not a.size or np.isnan(a).any() or np.isnan(b).any():
+        return None
+    left, right = int(np.argmax(a)), int(np.argmax(b))
+    if left == right:
+        return None
+    order = ordered(b.view(np.uint32))
+    rank = 1 + int(np.count_nonzero(order > order[left]))
+    return Top(left, right, rank, int(order[right] - order[left]))
 
 
 def word(a: F32Array, b: F32Array, head: int, index: int) -> Word:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -108,6 +109,17 @@ def allocate_outputs(case: Case, n_splits: int) -> Outputs:
         part_s=_output("part_s", (heads, n_splits)),
         part_acc=_output("part_acc", (heads, n_splits, dim)),
     )
+
+
+def allocate_partials(case: Case, n_splits: int) -> tuple[Placed, Placed, Placed]:
+    """Allocate `part_m`, `part_s` and `part_acc` as inputs of the reduce kernel, every word still gap."""
+    pairs = (case.num_q_heads, n_splits)
+
+    def dense(name: str, shape: tuple[int, ...]) -> Placed:
+        words = prod(shape)
+        return new_buffer(name, words, np.float32, "input").place(0, shape, dense_strides(shape))
+
+    return dense("part_m", pairs), dense("part_s", pairs), dense("part_acc", (*pairs, case.head_dim))
 
 
 def _output(name: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> Placed:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from diffcheck.cases import STORAGES, Case, Storage
-from diffcheck.generators import generator_info
+from diffcheck.generators import expectation
 from diffcheck.kernel_cases import all_kernel_cases
 
 GEOMETRIES = ((8, 2), (16, 4), (24, 4))
@@ -53,11 +53,31 @@ def case(
         kv_len=kv_len,
         storage=storage,
         generator=generator,
-        expect=generator_info(generator).expect,
+        expect=expectation("decode", generator),
         policy=policy,
         layout=layout,
         seed=seed,
         suites=suites,
+    )
+
+
+def merge_case(
+    generator: str, heads: tuple[int, int], n_splits: int, *, suites: tuple[str, ...] = MATRIX, seed: int = 0
+) -> Case:
+    """Make a case of the reduce kernel alone, with one key a split, as only the number of splits matters to it."""
+    name = "-".join([generator, f"{heads[0]}x{heads[1]}", f"S{n_splits}", *([f"seed{seed}"] if seed else [])])
+    return Case(
+        name=name,
+        num_q_heads=heads[0],
+        num_kv_heads=heads[1],
+        kv_len=n_splits,
+        storage="f32",
+        generator=generator,
+        expect=expectation("reduce", generator),
+        policy="chunk:1",
+        seed=seed,
+        suites=suites,
+        stage="reduce",
     )
 
 
@@ -134,6 +154,7 @@ def _large_scores() -> Iterator[Case]:
         for generator in ("rising-steep", "falling-steep"):
             yield case(generator, (8, 2), 203, storage, policy="chunk:61", suites=QUICK)
             yield case(generator, (12, 2), 700, storage)
+        yield case("one-ulp", (8, 2), 33, storage, suites=QUICK)
 
 
 def _counting() -> Iterator[Case]:
@@ -184,6 +205,15 @@ def _other_seeds() -> Iterator[Case]:
         yield from (case("random", (16, 4), 515, storage, seed=seed) for storage in STORAGES)
 
 
+def _merges() -> Iterator[Case]:
+    """The reduce kernel alone: numbers of splits about its classes (8) and its steps (256)."""
+    for generator in ("merge-empty", "merge-one-live", "merge-kept", "merge-counted", "merge-steps", "merge-random"):
+        for n_splits in (1, 2, 9, 203):
+            yield merge_case(generator, (8, 2), n_splits, suites=QUICK if n_splits in (2, 203) else MATRIX)
+        for n_splits in (255, 256, 257, 700):
+            yield merge_case(generator, (3, 1), n_splits)
+
+
 FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _device_matrix,
     _group_sizes,
@@ -196,4 +226,5 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _layouts,
     _other_seeds,
     all_kernel_cases,
+    _merges,
 )

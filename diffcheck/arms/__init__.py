@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diffcheck.arms.base import Arm, DeviceArm, HostArm, Kernel, Problem, Role
+from diffcheck.arms.base import Arm, DeviceArm, HostArm, Kernel, Problem, Role, computes
 from diffcheck.arms.builder import BuilderArm
 from diffcheck.arms.naive import NaiveArm, NaiveF16Arm
 from diffcheck.arms.oxide import OxideArm
@@ -28,6 +28,7 @@ __all__ = [
     "Problem",
     "Role",
     "TwinArm",
+    "computes",
     "device_arms",
     "get_arm",
     "left_out",

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from diffcheck.cases import Storage
+from diffcheck.cases import Case, Stage, Storage
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome, Program
-from diffcheck.generators import Inputs
+from diffcheck.generators import CaseInputs, Inputs
 from diffcheck.layouts import Outputs
 
 if TYPE_CHECKING:
@@ -24,9 +24,16 @@ class Problem:
     """One decode to compute: the arrays of a case, where its results go, and the plan that fixes the order of sums."""
 
     name: str
-    inputs: Inputs
+    inputs: CaseInputs
     outputs: Outputs
     plan: Plan
+
+    @property
+    def decode_inputs(self) -> Inputs:
+        """q, K and V. Raises `TypeError` for a problem that only merges partials, which no arm without splits has."""
+        if not isinstance(self.inputs, Inputs):
+            raise TypeError(f"{self.name}: partials to merge, where q, K and V are needed")
+        return self.inputs
 
 
 @dataclass(frozen=True)
@@ -45,12 +52,13 @@ class Kernel:
 
 
 class Arm(Protocol):
-    """What every arm states about itself; `storages` are those of the cases that it can compute."""
+    """What every arm states about itself; `storages` and `stages` are those of the cases that it can compute."""
 
     name: str
     role: Role
     title: str
     storages: tuple[Storage, ...]
+    stages: tuple[Stage, ...]
 
     def available(self) -> Availability:
         """Tell whether the arm's package can be used on this machine."""
@@ -59,6 +67,11 @@ class Arm(Protocol):
     def sources(self) -> Mapping[str, str]:
         """Return named SHA-256 digests (hex) of what the arm is made from."""
         ...
+
+
+def computes(arm: Arm, case: Case) -> bool:
+    """Tell whether an arm has what a case asks for."""
+    return case.storage in arm.storages and case.stage in arm.stages
 
 
 @runtime_checkable

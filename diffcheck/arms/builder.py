@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diffcheck import digest
 from diffcheck.arms.base import Kernel, Problem, Role
 from diffcheck.arms.launches import splitk_program
-from diffcheck.cases import STORAGES, Storage
+from diffcheck.cases import STAGES, STORAGES, Stage, Storage
 from diffcheck.errors import choose
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Program
@@ -27,6 +27,7 @@ class BuilderArm:
     role: Role = "bits"
     title: str = "PTX built from Python, partial + reduce"
     storages: tuple[Storage, ...] = STORAGES
+    stages: tuple[Stage, ...] = STAGES
 
     def available(self) -> Availability:
         """Say yes: the package needs nothing but Python."""

@@ -4,37 +4,48 @@ from __future__ import annotations
 
 from diffcheck.arms.base import Problem
 from diffcheck.executors.program import Address, Arg, Program, Step, Word
-from diffcheck.generators import Inputs
+from diffcheck.generators import Inputs, Partials
 from diffcheck.layouts import Outputs
 
 
 def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
-    """Return the program of a split-K decode: partial, then reduce.
+    """Return the program of a split-K decode: partial, then reduce; of a problem that only merges, reduce alone.
 
     `ptx` holds the two kernels that the problem's plan names; the other two are their dynamic shared bytes.
     """
-    plan, inputs, outputs = problem.plan, problem.inputs, problem.outputs
-    parts: tuple[Arg, ...] = (Address(outputs.part_m), Address(outputs.part_s), Address(outputs.part_acc))
-    partial = Step(
+    inputs, outputs = problem.inputs, problem.outputs
+    if isinstance(inputs, Partials):
+        reduce = _reduce_step(problem, inputs, reduce_shared)
+        return Program(problem.name, ptx, inputs, outputs, (reduce,))
+    steps = (_partial_step(problem, inputs, partial_shared), _reduce_step(problem, outputs, reduce_shared))
+    return Program(problem.name, ptx, inputs, outputs, steps)
+
+
+def _partial_step(problem: Problem, inputs: Inputs, shared: int) -> Step:
+    plan = problem.plan
+    return Step(
         entry=plan.partial_entry,
         grid=plan.partial_launch[0],
         block=plan.partial_launch[1],
-        dynamic_shared=partial_shared,
+        dynamic_shared=shared,
         args=(
             *_addresses(inputs),
-            *parts,
+            *_parts(problem.outputs),
             *(_u32(plan.kv_len), _u32(plan.chunk), _u32(plan.n_splits)),
             *_input_strides(inputs),
         ),
     )
-    reduce = Step(
+
+
+def _reduce_step(problem: Problem, parts: Outputs | Partials, shared: int) -> Step:
+    plan, outputs = problem.plan, problem.outputs
+    return Step(
         entry=plan.reduce_entry,
         grid=plan.reduce_launch[0],
         block=plan.reduce_launch[1],
-        dynamic_shared=reduce_shared,
-        args=(*parts, Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
+        dynamic_shared=shared,
+        args=(*_parts(parts), Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
     )
-    return Program(problem.name, ptx, inputs, outputs, (partial, reduce))
 
 
 def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared: int) -> Program:
@@ -54,6 +65,10 @@ def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared
         ),
     )
     return Program(problem.name, ptx, inputs, outputs, (step,))
+
+
+def _parts(parts: Outputs | Partials) -> tuple[Arg, ...]:
+    return (Address(parts.part_m), Address(parts.part_s), Address(parts.part_acc))
 
 
 def _addresses(inputs: Inputs) -> tuple[Arg, ...]:

@@ -8,7 +8,7 @@ from diffcheck import digest
 from diffcheck.arms.base import Kernel, Problem, Role
 from diffcheck.arms.builder import PACKAGE, builder_entries, built, built_kernel
 from diffcheck.arms.launches import naive_program
-from diffcheck.cases import STORAGES, Storage
+from diffcheck.cases import STORAGES, Stage, Storage
 from diffcheck.errors import choose
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Program
@@ -26,6 +26,7 @@ class NaiveArm:
     role: Role = "bounded"
     title: str = "one block a query head, no splits, on values widened to f32"
     storages: tuple[Storage, ...] = STORAGES
+    stages: tuple[Stage, ...] = ("decode",)
 
     def available(self) -> Availability:
         """Say yes: the package needs nothing but Python."""
@@ -37,7 +38,7 @@ class NaiveArm:
 
     def inputs(self, problem: Problem) -> Inputs:
         """Return what the kernel reads."""
-        return widened(problem.inputs)
+        return widened(problem.decode_inputs)
 
     def program(self, problem: Problem, target: str) -> Program:
         """Return the one launch of a problem; see `DeviceArm.program`."""
@@ -64,7 +65,7 @@ class NaiveF16Arm(NaiveArm):
 
     def inputs(self, problem: Problem) -> Inputs:
         """Return the problem's own inputs."""
-        return problem.inputs
+        return problem.decode_inputs
 
     def entries(self, target: str) -> tuple[str, ...]:
         """Return the names of the naive f16 kernels; see `DeviceArm.entries`."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from diffcheck import digest
 from diffcheck.arms.base import Kernel, Problem, Role
 from diffcheck.arms.launches import splitk_program
-from diffcheck.cases import STORAGES, Storage
+from diffcheck.cases import STAGES, STORAGES, Stage, Storage
 from diffcheck.errors import choose
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Program
@@ -23,6 +23,7 @@ class OxideArm:
     role: Role = "bits"
     title: str = "PTX that cuda-oxide compiled from Rust, partial + reduce"
     storages: tuple[Storage, ...] = STORAGES
+    stages: tuple[Stage, ...] = STAGES
 
     def available(self) -> Availability:
         """Tell whether the PTX and the planner that names its entries are there."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Literal
 
 from diffcheck.arms.base import Problem, Role
-from diffcheck.cases import STORAGES, Storage
+from diffcheck.cases import STAGES, STORAGES, Stage, Storage
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome
+from diffcheck.generators import Partials
 
 
 class TwinArm:
@@ -18,6 +20,7 @@ class TwinArm:
     role: Role = "reference"
     title: str = "the contract on the CPU, in Rust"
     storages: tuple[Storage, ...] = STORAGES
+    stages: tuple[Stage, ...] = STAGES
 
     def __init__(self, fault: str | None = None) -> None:
         self.fault = fault
@@ -41,14 +44,12 @@ class TwinArm:
         from rust_kernel import twin
 
         inputs = problem.inputs
+        path: Literal["auto", "portable"] = "auto" if self.fault is None else "portable"
         start = time.perf_counter()
-        out = twin.decode(
-            inputs.q.view,
-            inputs.k.view,
-            inputs.v.view,
-            problem.plan,
-            threads=threads,
-            path="auto" if self.fault is None else "portable",
-            fault=self.fault,
-        )
+        if isinstance(inputs, Partials):
+            parts = (inputs.part_m.view, inputs.part_s.view, inputs.part_acc.view)
+            out = twin.reduce(*parts, threads=threads, path=path, fault=self.fault)
+        else:
+            arrays = (inputs.q.view, inputs.k.view, inputs.v.view)
+            out = twin.decode(*arrays, problem.plan, threads=threads, path=path, fault=self.fault)
         return Outcome(out, {}, time.perf_counter() - start)

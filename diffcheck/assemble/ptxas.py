@@ -1,19 +1,21 @@
-"""NVIDIA's assembler from PyPI: where it is, how it is run, and what its report says."""
+"""NVIDIA's assembler: where it is, how it is run, and what its report says."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
 from diffcheck.errors import DiffcheckError, MissingRequirementError
 
 PACKAGE = "nvidia-cuda-nvcc"
+DEFAULT_LEVEL = 3
 _TIMEOUT_S = 300
 
 
@@ -37,26 +39,32 @@ class AssembleError(DiffcheckError):
 
 @cache
 def find_ptxas() -> Path:
-    """Return the path of ptxas in the installed package. Raises `MissingRequirementError` when it is not there."""
+    """Return the path of ptxas; see `program_of`."""
     return program_of(PACKAGE, "ptxas", "ptxas")
 
 
 def program_of(package: str, program: str, extra: str) -> Path:
-    """Return the path of a program that a Python package holds; `extra` is the extra of this one that installs it.
+    """Return the path of a program that a Python package holds, or else of the one on PATH, as a CUDA toolkit has it.
 
-    Raises `MissingRequirementError` when it is not there.
+    `extra` is the extra of this package that installs the other one. Raises `MissingRequirementError` when there is
+    neither.
     """
-    remedy = f"install it with: python -m pip install 'splitk-diffcheck[{extra}]'"
     try:
-        files = metadata.files(package)
+        files = metadata.files(package) or []
+        missing = f"the installed Python package {package} holds no {program}"
     except metadata.PackageNotFoundError:
-        raise MissingRequirementError(f"the Python package {package} is not installed", remedy) from None
-    for file in files or []:
+        files = []
+        missing = f"the Python package {package} is not installed"
+    for file in files:
         if file.name in {program, f"{program}.exe"}:
             path = Path(str(file.locate()))
             if path.is_file():
                 return path
-    raise MissingRequirementError(f"the installed Python package {package} holds no {program}", remedy)
+    on_path = shutil.which(program)
+    if on_path:
+        return Path(on_path)
+    remedy = f"install it with: python -m pip install 'splitk-diffcheck[{extra}]'"
+    raise MissingRequirementError(f"{missing}, and no {program} is on PATH", remedy)
 
 
 @cache
@@ -87,16 +95,41 @@ def assemble_all_entries(ptx: str, entries: Sequence[str], target: str) -> dict[
     return {entry: parse_report(report, entry) for entry in entries}
 
 
-def assemble_into(ptx: str, target: str, cubin: Path, what: str) -> str:
+@lru_cache(maxsize=1024)
+def cubin_of(ptx: str, target: str, level: int) -> bytes:
+    """Assemble PTX text for a target (`sm_XX`) at an optimisation level (0 to 3), once, and return the machine code.
+
+    Raises `AssembleError` with ptxas' first complaint when it refuses the text.
+    """
+    with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
+        cubin = Path(folder) / "kernel.cubin"
+        assemble_into(ptx, target, cubin, what=_first_entry(ptx), level=level)
+        return cubin.read_bytes()
+
+
+def assemble_into(ptx: str, target: str, cubin: Path, what: str, level: int = DEFAULT_LEVEL) -> str:
     """Assemble PTX text into a file and return ptxas' report; `what` names the text in an `AssembleError`."""
     source = cubin.with_suffix(".ptx")
     source.write_text(ptx, encoding="utf-8")
-    done = _run([str(find_ptxas()), "-v", f"-arch={target}", str(source), "-o", str(cubin)])
+    done = _run([str(find_ptxas()), "-v", f"-O{level}", f"-arch={target}", str(source), "-o", str(cubin)])
     report = done.stdout + done.stderr
     if done.returncode != 0:
         lines = [line.strip() for line in report.splitlines() if "error" in line or "fatal" in line]
-        raise AssembleError(f"{what}, {target}: ptxas says: {lines[0] if lines else f'exit {done.returncode}'}")
+        said = lines[0] if lines else f"exit {done.returncode}"
+        # Versions are what a refusal is mostly about.
+        raise AssembleError(f"{what}, {target}, PTX {ptx_version(ptx)}: ptxas {ptxas_version()} says: {said}")
     return report
+
+
+def ptx_version(ptx: str) -> str:
+    """Return the version of the PTX ISA that a text asks for, such as `8.5`; `unknown` where it names none."""
+    found = re.search(r"^\s*\.version\s+(\S+)", ptx, re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
+def _first_entry(ptx: str) -> str:
+    found = re.search(r"\.entry\s+([\w$]+)", ptx)
+    return found[1] if found else "a text without a kernel"
 
 
 def parse_report(report: str, entry: str) -> Resources:

@@ -23,6 +23,7 @@ from diffcheck.cli import (
     simulate,
     subjects,
     timing,
+    toolchain,
 )
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
@@ -63,6 +64,7 @@ ptx.register(app)
 oxide.register(app)
 opcodes.register(app)
 timing.register(app)
+toolchain.register(app)
 receipt.register(app)
 decide.register(app)
 subjects.register(app)

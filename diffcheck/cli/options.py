@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from diffcheck.cases import Case, all_cases, select
 from diffcheck.errors import BadInputError, choose
+from diffcheck.executors.builds import BUILDS, Build
 from diffcheck.receipts.write import check_writable, write_json
 
 JsonFile: TypeAlias = Annotated[
@@ -33,6 +34,18 @@ Profile: TypeAlias = Annotated[
 Target: TypeAlias = Annotated[
     str | None, typer.Option("--target", metavar="sm_XX", help="The architecture that PTX is built for.")
 ]
+
+
+BuildName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--build", metavar="NAME", help=f"Who assembles for a GPU: {', '.join(BUILDS)}. Default: jit."),
+]
+
+
+def choose_build(name: str) -> Build:
+    """Return a build. Raises `BadInputError` for a name that does not exist."""
+    choose("build", name, BUILDS)
+    return next(build for build in BUILDS if build == name)
 
 
 def choose_cases(suite: str | None, patterns: Sequence[str] | None, default: str = "quick") -> tuple[Case, ...]:

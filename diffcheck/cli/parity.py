@@ -11,22 +11,28 @@ import typer
 
 from diffcheck import terminal
 from diffcheck.arms import left_out, reference_arm, select_arms
+from diffcheck.assemble.ptxas import find_ptxas
 from diffcheck.cli.assemble import choose_jobs, run_assemble
 from diffcheck.cli.options import (
     Arms,
+    BuildName,
     Cases,
     JsonFile,
     Profile,
     Suite,
     Target,
     check_files,
+    choose_build,
     choose_cases,
     choose_profile,
     choose_target,
 )
 from diffcheck.cli.parity_table import show_cases, show_storage_errors
 from diffcheck.cli.selftest import run_with_progress
+from diffcheck.errors import BadInputError
 from diffcheck.executors import Executor, select_executors
+from diffcheck.executors.builds import Build
+from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.parity.judge_case import CaseRun
 from diffcheck.parity.suite import Report, Request, Setup, run_suite
 from diffcheck.receipts.build import build_receipt
@@ -48,6 +54,7 @@ def parity_command(
     ] = "auto",
     target: Target = None,
     profile: Profile = None,
+    build: BuildName = None,
     json: JsonFile = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write a receipt, whole or not at all.")
@@ -62,7 +69,9 @@ def parity_command(
     """
     check_files(json, receipt)
     cases = choose_cases(suite, case)
-    executors, notes = select_executors(executor)
+    chosen_build = choose_build("jit" if build is None else build)
+    selected, notes = select_executors(executor)
+    executors = built(selected, chosen_build) if build is not None else selected
     request = Request(cases, select_arms(arm or []), reference_arm(), _setups(executors, target, profile))
     for note in notes if arm else [*notes, *left_out()]:
         terminal.console().print(f"left out: {note}", markup=False)
@@ -76,6 +85,15 @@ def parity_command(
     if receipt is not None:
         write_json(receipt, made)
     raise typer.Exit(0 if made.status == "holds" else 1)
+
+
+def built(executors: Sequence[Executor], build: Build) -> list[Executor]:
+    """Return the executors with the build on a GPU. Raises `BadInputError` where none of them is one."""
+    if not any(isinstance(executor, GpuExecutor) for executor in executors):
+        raise BadInputError("build", build, "nothing, as no GPU takes part")
+    if build != "jit":
+        find_ptxas()
+    return [GpuExecutor(build) if isinstance(executor, GpuExecutor) else executor for executor in executors]
 
 
 def _setups(executors: Sequence[Executor], target: str | None, profile: str | None) -> list[Setup]:
@@ -104,7 +122,8 @@ def _show(receipt: Receipt) -> None:
         title = f"interpreted: PTX machine {receipt.interpreted.machine_version}, {receipt.interpreted.target}"
         show_cases(title, receipt.interpreted.cases)
     if receipt.measured:
-        title = f"measured: {receipt.measured.device}, {receipt.measured.arch}, PTX for {receipt.measured.target}"
+        measured = receipt.measured
+        title = f"measured: {measured.device}, {measured.arch}, PTX for {measured.target}, {measured.build}"
         show_cases(title, receipt.measured.cases)
     for case in receipt.reference.cases:
         for check in case.checks:

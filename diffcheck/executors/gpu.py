@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from diffcheck.assemble.ptxas import AssembleError, ptx_version
 from diffcheck.executors.base import Availability, ExecutionError, Tier
+from diffcheck.executors.builds import Build, assembler, loadable
 from diffcheck.executors.program import Address, Outcome, Program, Step
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -35,10 +37,14 @@ class GpuExecutor:
     """Runs programs on the current CUDA device (device 0 of those that CUDA_VISIBLE_DEVICES leaves visible).
 
     Every buffer is uploaded whole, with its guard words and poison, and read back whole for the caller to check.
+    `build` says who assembles the PTX.
     """
 
     name: str = "gpu"
     tier: Tier = "measured"
+
+    def __init__(self, build: Build = "jit") -> None:
+        self.build: Build = build
 
     def available(self) -> Availability:
         """Tell whether CuPy, a driver and a device are there."""
@@ -69,7 +75,7 @@ class GpuExecutor:
         return int(self._device().compute_capability)
 
     def device_facts(self) -> dict[str, str | int]:
-        """Return what a receipt says of the device: name, architecture, SMs, driver, CUDA runtime and CuPy versions."""
+        """Return what evidence says of the device: name, architecture, SMs, driver, CUDA runtime and CuPy versions."""
         import cupy
 
         runtime = cupy.cuda.runtime
@@ -82,6 +88,10 @@ class GpuExecutor:
             "runtime_version": _cuda_version(runtime.runtimeGetVersion()),
             "cupy_version": str(cupy.__version__),
         }
+
+    def build_facts(self) -> dict[str, str | None]:
+        """Return what a receipt says of the build: its name, and ptxas' version where ptxas makes it."""
+        return {"build": self.build, "ptxas_version": assembler(self.build)}
 
     def _device(self) -> Any:
         import cupy
@@ -99,25 +109,32 @@ class GpuExecutor:
         stream.synchronize()
         start = time.perf_counter()
         try:
-            module = load_module(program.ptx)
+            module = load_module(program.ptx, self.build)
             for step in program.steps:
                 launch(module.get_function(step.entry), step, bases)
             stream.synchronize()
             seconds = time.perf_counter() - start
             after = {name: words.get() for name, words in memory.items()}
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            raise ExecutionError(f"{program.name}: {_line(error)}") from error
+            # Versions are what a refusal is mostly about.
+            versions = f"PTX {ptx_version(program.ptx)}, driver for CUDA {self.device_facts()['driver_version']}"
+            raise ExecutionError(f"{program.name}: {_line(error)} ({versions})") from error
+        except AssembleError as error:
+            raise ExecutionError(f"{program.name}: {error}") from error
         out = program.outputs.out
         return Outcome(out.over(after[out.buffer.name]), after, seconds)
 
 
-@lru_cache(maxsize=128)
-def load_module(ptx: str) -> Any:
-    """Have the driver assemble PTX text, once; return CuPy's module. Raises CuPy's driver error when it is refused."""
+@lru_cache(maxsize=512)
+def load_module(ptx: str, build: Build = "jit") -> Any:
+    """Load PTX text, assembled as `build` says, once; return CuPy's module.
+
+    Raises CuPy's driver error when the driver refuses it, and as `loadable` where ptxas assembles.
+    """
     import cupy
 
     module = cupy.cuda.function.Module()
-    module.load(ptx.encode())
+    module.load(loadable(ptx, build, f"sm_{cupy.cuda.Device().compute_capability}"))
     return module
 
 

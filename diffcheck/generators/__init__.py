@@ -6,21 +6,56 @@ from dataclasses import replace
 
 import numpy as np
 
-from diffcheck.cases import Case
+from diffcheck.cases import Case, Expect, Stage
 from diffcheck.errors import choose
 
 # Each of these fills the registry as it is imported.
-from diffcheck.generators import counting, denormal, needles, normal, rising, special  # noqa: F401
-from diffcheck.generators.base import GeneratorInfo, Inputs, Request, registered, stream_rng
-from diffcheck.layouts import allocate_inputs
+from diffcheck.generators import close, counting, denormal, needles, normal, rising, special  # noqa: F401
+from diffcheck.generators.base import (
+    CaseInputs,
+    GeneratorInfo,
+    Inputs,
+    Partials,
+    Request,
+    registered,
+    stream_rng,
+)
+from diffcheck.generators.merges import MergeRequest, merges
+from diffcheck.layouts import allocate_inputs, allocate_partials
 from diffcheck.planning import PlanLike
 
-__all__ = ["GeneratorInfo", "Inputs", "generate", "generator_info", "generators", "stream_rng", "widened"]
+__all__ = [
+    "CaseInputs",
+    "GeneratorInfo",
+    "Inputs",
+    "Partials",
+    "expectation",
+    "generate",
+    "generate_for",
+    "generate_partials",
+    "generator_info",
+    "generators",
+    "merge_generators",
+    "stream_rng",
+    "widened",
+]
 
 
 def generators() -> tuple[str, ...]:
-    """The names of all generators."""
+    """The names of all generators of q, K and V."""
     return tuple(registered())
+
+
+def merge_generators() -> tuple[str, ...]:
+    """The names of all generators of partials."""
+    return tuple(merges())
+
+
+def expectation(stage: Stage, name: str) -> Expect:
+    """What the generator called `name` of a stage knows of the result; raises `BadInputError` that lists them all."""
+    if stage == "reduce":
+        return merges()[choose("generator", name, merge_generators())].expect
+    return generator_info(name).expect
 
 
 def generator_info(name: str) -> GeneratorInfo:
@@ -36,6 +71,21 @@ def generate(case: Case, plan: PlanLike) -> Inputs:
     if exact is not None:
         exact.flags.writeable = False
     return Inputs(case, case.storage, placed.q, placed.k, placed.v, exact)
+
+
+def generate_partials(case: Case, plan: PlanLike) -> Partials:
+    """Make the partials that a case of the stage "reduce" merges."""
+    m, s, acc = allocate_partials(case, plan.n_splits)
+    info = merges()[choose("generator", case.generator, merge_generators())]
+    exact = info.fill(MergeRequest(case, m.view, s.view, acc.view))
+    if exact is not None:
+        exact.flags.writeable = False
+    return Partials(case, m, s, acc, exact)
+
+
+def generate_for(case: Case, plan: PlanLike) -> CaseInputs:
+    """Make what the kernels of the case's stage read."""
+    return generate_partials(case, plan) if case.stage == "reduce" else generate(case, plan)
 
 
 def widened(inputs: Inputs) -> Inputs:

@@ -6,9 +6,9 @@ Adding a generator is one function with `@generator(...)` in a module that `diff
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from diffcheck.planning import PlanLike
 F32Array = npt.NDArray[np.float32]
 F64Array = npt.NDArray[np.float64]
 Statistics = Literal["normal", "other"]
+Damaged = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,41 @@ class Inputs:
         """The buffers that hold q, K and V, each once (a packed layout keeps several arrays in one)."""
         return tuple(dict.fromkeys(placed.buffer for placed in (self.q, self.k, self.v)))
 
-    def damage(self, after: Mapping[str, FloatArray] | None = None) -> list[Damage]:
+    def damage(self, after: Damaged | None = None) -> list[Damage]:
         """What a kernel changed in its inputs, by `Buffer.damage`; `after` maps buffer names to words read back."""
-        return [d for b in self.buffers for d in b.damage(None if after is None else after[b.name])]
+        return _damage(self.buffers, after)
+
+
+@dataclass(frozen=True, eq=False)
+class Partials:
+    """What the partial kernel leaves to the reduce kernel, made by hand, and the exact result where it is known.
+
+    `part_m` and `part_s` are f32 `[num_q_heads, n_splits]`, `part_acc` is f32 `[num_q_heads, n_splits, head_dim]`, all
+    dense; `exact` is as in `Inputs`.
+    """
+
+    case: Case
+    part_m: Placed
+    part_s: Placed
+    part_acc: Placed
+    exact: F32Array | None
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The three buffers."""
+        return self.part_m.buffer, self.part_s.buffer, self.part_acc.buffer
+
+    def damage(self, after: Damaged | None = None) -> list[Damage]:
+        """What a kernel changed in them; see `Inputs.damage`."""
+        return _damage(self.buffers, after)
+
+
+CaseInputs: TypeAlias = Inputs | Partials
+"""What a case gives to its kernels: q, K and V, or only partials to merge."""
+
+
+def _damage(buffers: Iterable[Buffer], after: Damaged | None) -> list[Damage]:
+    return [d for b in buffers for d in b.damage(None if after is None else after[b.name])]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from diffcheck import digest
-from diffcheck.arms import DeviceArm
+from diffcheck.arms import DeviceArm, computes
 from diffcheck.bounds import naive_bound, split_bound
 from diffcheck.buffers import unwritten
 from diffcheck.cases import Case
 from diffcheck.compare import bits_equal, within_bound
 from diffcheck.executors import ExecutionError, Executor
 from diffcheck.executors.program import Outcome, Program
+from diffcheck.generators import Inputs
 from diffcheck.judge import judge_naive, judge_split
-from diffcheck.oracle import oracle_for
+from diffcheck.oracle import OracleResult
 from diffcheck.parity.prepare import Prepared
 from diffcheck.receipts.cases import CaseFacts, ReferenceCase
 from diffcheck.receipts.metrics import Check
@@ -65,8 +66,8 @@ class CaseRun:
 
 
 def run_case(prepared: Prepared, executor: Executor, target: str, arms: Sequence[DeviceArm]) -> CaseRun:
-    """Run every arm that has the case's storage and compare: with the reference, with each other, with the oracle."""
-    fit = [arm for arm in arms if prepared.case.storage in arm.storages]
+    """Run every arm that computes the case and compare: with the reference, with each other, with the oracle."""
+    fit = [arm for arm in arms if computes(arm, prepared.case)]
     runs = tuple(run_arm(prepared, executor, target, arm) for arm in fit)
     results = {run.arm: run.outcome.out for run in runs if run.outcome is not None}
     checks = [check for run in runs for check in run.checks]
@@ -103,7 +104,7 @@ def run_arm(prepared: Prepared, executor: Executor, target: str, arm: DeviceArm)
 def judge_alone(prepared: Prepared, arm: DeviceArm, out: npt.NDArray[np.float32]) -> tuple[Check, ...]:
     """Judge one arm's result by the oracle and, where it owes the reference's bits, by the reference."""
     inputs, oracle = prepared.inputs, prepared.oracle
-    if arm.role == "bounded":
+    if arm.role == "bounded" and isinstance(inputs, Inputs):
         return (Check.of("naive", arm.name, "oracle", judge_naive(inputs, out, oracle)),)
     return (
         Check.of("bits", arm.name, prepared.expected_by, bits_equal(out, prepared.expected)),
@@ -121,13 +122,14 @@ def compare_arms(prepared: Prepared, results: Results) -> list[Check]:
         return checks  # both sides are already known word for word
     bounded = [arm for arm in results if arm.role == "bounded"]
     pairs = [(a, b) for a in exact for b in bounded]
-    checks += [check_split_naive(prepared, results, a, b) for a, b in pairs]
+    checks += [check_split_naive(prepared, prepared.oracle, results, a, b) for a, b in pairs]
     return checks
 
 
-def check_split_naive(prepared: Prepared, results: Results, split: DeviceArm, naive: DeviceArm) -> Check:
+def check_split_naive(
+    prepared: Prepared, oracle: OracleResult, results: Results, split: DeviceArm, naive: DeviceArm
+) -> Check:
     """Check that a split-K result and the naive one differ by no more than both may differ from the oracle."""
-    oracle = prepared.oracle or oracle_for(prepared.inputs)
     bound = split_bound(prepared.case, prepared.plan, oracle).absolute + naive_bound(prepared.case, oracle).absolute
     verdict = within_bound(results[split], results[naive].astype(np.float64), bound)
     return Check.of("split-naive", split.name, naive.name, verdict)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from diffcheck.arms import HostArm, Problem
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
-from diffcheck.generators import Inputs, generate
-from diffcheck.judge import judge_split, needs_oracle
+from diffcheck.generators import CaseInputs, generate_for
+from diffcheck.judge import attention_oracle, judge_split
 from diffcheck.layouts import allocate_outputs
-from diffcheck.oracle import OracleResult, oracle_for
+from diffcheck.oracle import OracleResult
 from diffcheck.planning import plan_for
 from diffcheck.receipts.cases import CaseFacts, PlanFacts, ReferenceCase
 from diffcheck.receipts.metrics import Check
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 class Prepared:
     """A case ready to be run.
 
-    `oracle` is None where the case knows its result word for word; `expected` is the reference arm's result, f32
-    `[num_q_heads, D]`.
+    `oracle` is None where the case knows its result word for word, and where it merges partials; `expected` is the
+    reference arm's result, f32 `[num_q_heads, D]`.
     """
 
     case: Case
     plan: Plan
-    inputs: Inputs
+    inputs: CaseInputs
     oracle: OracleResult | None
     expected: npt.NDArray[np.float32]
     expected_by: str
@@ -56,8 +56,8 @@ def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepa
         plan = plan_for(case, profile)
     except PlanError as error:
         raise DiffcheckError(f"case {case.name}: {error}") from error
-    inputs = generate(case, plan)
-    oracle = oracle_for(inputs) if needs_oracle(inputs) else None
+    inputs = generate_for(case, plan)
+    oracle = attention_oracle(inputs)
     outputs = allocate_outputs(case, plan.n_splits)
     outcome = reference.compute(Problem(case.name, inputs, outputs, plan), threads)
     facts = facts_of(case, plan)
@@ -75,6 +75,7 @@ def facts_of(case: Case, plan: Plan) -> CaseFacts:
     """Return what a receipt says of a case and its plan."""
     return CaseFacts(
         name=case.name,
+        stage=case.stage,
         num_q_heads=case.num_q_heads,
         num_kv_heads=case.num_kv_heads,
         head_dim=case.head_dim,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from diffcheck.arms import DeviceArm, HostArm
+from diffcheck.arms import DeviceArm, HostArm, computes
 from diffcheck.cases import STORAGES, Case
 from diffcheck.compare import storage_error
 from diffcheck.errors import BadInputError
@@ -72,9 +72,10 @@ def run_suite(request: Request, advance: Advance) -> Report:
     if not request.arms:
         raise BadInputError("arm", "none", "at least one arm that is made of kernels")
     for case in request.cases:
-        if not any(case.storage in arm.storages for arm in request.arms):
+        if not any(computes(arm, case) for arm in request.arms):
             names = ", ".join(arm.name for arm in request.arms)
-            raise BadInputError("arm", names, f"an arm that has the storage {case.storage} of the case {case.name}")
+            what = f"storage {case.storage} and the stage {case.stage}"
+            raise BadInputError("arm", names, f"an arm that has the {what} of the case {case.name}")
     report = Report(request)
     distinct: dict[tuple[str, str], CaseRun] = {}
     for setup in request.setups:

@@ -113,4 +113,5 @@ def _measured(setup: Setup | None, report: Report) -> Measured | None:
         )
         for run in report.runs[setup.executor.name]
     ]
-    return Measured.model_validate({**setup.executor.device_facts(), "target": setup.target, "cases": cases})
+    facts = {**setup.executor.device_facts(), **setup.executor.build_facts()}
+    return Measured.model_validate({**facts, "target": setup.target, "cases": cases})

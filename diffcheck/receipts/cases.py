@@ -27,6 +27,8 @@ class CaseFacts(Model):
     """The case as declared, and its plan."""
 
     name: Name
+    stage: Literal["decode", "reduce"] = "decode"
+    """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand."""
     num_q_heads: Count
     num_kv_heads: Count
     head_dim: Count

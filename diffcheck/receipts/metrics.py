@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import model_validator
@@ -38,6 +39,19 @@ class Word(Model):
         return cls(head=word.head, index=word.index, a_bits=word.a_bits, b_bits=word.b_bits, a=word.a, b=word.b)
 
 
+class Top(Model):
+    """A row whose largest word is another one in the two results."""
+
+    a_index: Count
+    """Where it is in the result."""
+    b_index: Count
+    """Where it is in what the result was compared with."""
+    rank: Count
+    """What the word at `a_index` has there; 1 is the largest."""
+    gap_ulp: int
+    """How far below the largest it is there, in representable numbers."""
+
+
 class Metrics(Model):
     """The comparison of one row, or of all rows together."""
 
@@ -61,6 +75,8 @@ class Metrics(Model):
     """Cosine of the two rows."""
     worst: Word | None
     """The word that is furthest off; null when all are equal."""
+    top: Top | None = None
+    """How the largest word of the row moved; null when it did not, and for all rows together."""
 
     @classmethod
     def of(cls, row: RowMetrics) -> Metrics:
@@ -76,6 +92,7 @@ class Metrics(Model):
             max_rel=row.max_rel,
             cosine=row.cosine,
             worst=None if row.worst is None else Word.of(row.worst),
+            top=None if row.top is None else Top(**asdict(row.top)),
         )
 
 

@@ -11,6 +11,7 @@ from typing_extensions import Self
 
 from diffcheck.assemble.model import Assembled
 from diffcheck.errors import BadInputError
+from diffcheck.executors.builds import Build
 from diffcheck.receipts.cases import InterpretedCase, MeasuredCase, ReferenceCase, StorageError
 from diffcheck.receipts.complete import what_is_missing
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
@@ -74,7 +75,17 @@ class Measured(Model):
     runtime_version: Name
     cupy_version: Name
     target: Target
+    build: Build = "jit"
+    """jit: the driver assembled the PTX as it loaded it; cubin-ON: ptxas did before, at level N."""
+    ptxas_version: Name | None = None
+    """The assembler's release and build; null where the driver assembled."""
     cases: tuple[MeasuredCase, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ptxas_is_named_where_it_assembled(self) -> Self:
+        if (self.build == "jit") != (self.ptxas_version is None):
+            raise ValueError(f"ptxas_version: {self.ptxas_version} contradicts the build {self.build}")
+        return self
 
 
 class Receipt(Model):

@@ -11,10 +11,10 @@ from diffcheck import digest
 # What decides inputs and conclusions: a receipt written by other cases or comparators speaks of something else.
 CASE_SOURCES = (
     *("cases.py", "suites.py", "generators", "buffers.py", "layouts.py", "planning.py"),
-    *("oracle.py", "bounds.py", "compare.py", "judge.py"),
+    *("oracle.py", "merge_oracle.py", "bounds.py", "compare.py", "judge.py"),
 )
 # What decides how a time is taken.
-TIMING_SOURCES = ("ab", "timing", "executors/gpu.py", "executors/program.py", "arms/launches.py")
+TIMING_SOURCES = ("ab", "timing", "executors/gpu.py", "executors/builds.py", "executors/program.py", "arms/launches.py")
 
 BUILDER = "py_builder_kernel"
 # What decides the builder's text. Its launch code does not, and of the opcode table only the PTX version in a module's

@@ -123,6 +123,7 @@ def _of_program(name: str, program: Program, sets: DeviceSets, kv_bytes: int) ->
 def _floors(case: Case, program: Program, sets: DeviceSets, target: str) -> list[Candidate]:
     import cupy
 
+    inputs = program.decode_inputs
     empty, read = empty_ptx(target), read_ptx(target)
     nothing = load_module(empty).get_function("empty")
     read_all = load_module(read).get_function("read_all")
@@ -137,7 +138,7 @@ def _floors(case: Case, program: Program, sets: DeviceSets, target: str) -> list
     def reading(blocks: int) -> Timed:
         def enqueue(call: int) -> None:
             bases = sets.bases[call % len(sets.bases)]
-            for array in (program.inputs.k, program.inputs.v):
+            for array in (inputs.k, inputs.v):
                 address = np.uint64(bases[array.buffer.name] + array.byte_offset)
                 read_all((blocks, 1, 1), (FLOOR_THREADS, 1, 1), (address, vectors, np.uint64(sink.data.ptr)))
 
@@ -190,8 +191,10 @@ def device_facts(executor: GpuExecutor) -> dict[str, str | int]:
 
 
 def require_dense(cases: Sequence[Case]) -> None:
-    """Raise `DiffcheckError` for a case whose layout a timing cannot rotate."""
+    """Raise `DiffcheckError` for a case whose layout a timing cannot rotate, or that reads no K and V."""
     for case in cases:
+        if case.stage != "decode":
+            raise DiffcheckError(f"case: {case.name} has the stage {case.stage}; timing takes whole decodes")
         if case.layout != "dense":
             raise DiffcheckError(f"case: {case.name} has the layout {case.layout}; timing takes dense cases")
 

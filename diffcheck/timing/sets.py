@@ -49,7 +49,7 @@ def upload(program: Program, sets: int) -> DeviceSets:
     """Copy K and V `sets` times to the device; q, scratch and output are shared by all sets, as in use."""
     import cupy
 
-    inputs = program.inputs
+    inputs = program.decode_inputs
     rotated = {inputs.k.buffer.name, inputs.v.buffer.name}
     shared = {
         region.buffer.name: cupy.asarray(region.buffer.raw)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import pytest
 
-from diffcheck.arms import ARMS, device_arms, reference_arm
+from diffcheck.arms import ARMS, computes, device_arms, reference_arm
 from diffcheck.cases import Case, all_cases, select
 from diffcheck.executors import EXECUTORS, get_executor
 from diffcheck.parity.judge_case import CaseRun, run_case
@@ -29,7 +29,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for case in chosen_cases(suite)
             for executor in executors
             for arm in ARMS.values()
-            if case.storage in arm.storages
+            if computes(arm, case)
         ]
         metafunc.parametrize(("case", "arm", "executor"), nodes)
 

@@ -93,7 +93,7 @@ def test_stack_is_seen() -> None:
 
 @pytest.mark.usefixtures("ptxas")
 def test_refused_text_names_kernel_and_complaint() -> None:
-    with pytest.raises(AssembleError, match=r"stacked, sm_90: ptxas says: .*no_such_opcode"):
+    with pytest.raises(AssembleError, match=r"stacked, sm_90, PTX 7\.8: ptxas .* says: .*no_such_opcode"):
         assemble(STACK_USER.replace("mov.u32 %r1", "no_such_opcode.u32 %r1"), "stacked", "sm_90")
 
 
@@ -108,8 +108,12 @@ def test_every_target_has_a_limit_of_shared_memory() -> None:
 
 
 def test_missing_package_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("diffcheck.assemble.ptxas.PACKAGE", "a-package-that-does-not-exist")
     find_ptxas.cache_clear()
-    with pytest.raises(MissingRequirementError, match=r"not installed; install it with: .*splitk-diffcheck\[ptxas\]"):
+    with pytest.raises(
+        MissingRequirementError,
+        match=r"not installed, and no ptxas is on PATH; install it with: .*splitk-diffcheck\[ptxas\]",
+    ):
         find_ptxas()
     find_ptxas.cache_clear()

@@ -9,7 +9,7 @@ import pytest
 
 from diffcheck.cases import SUITES, Case, all_cases, collect, get_case, select
 from diffcheck.errors import BadInputError
-from diffcheck.generators import generators
+from diffcheck.generators import generators, merge_generators
 from diffcheck.layouts import layouts
 from diffcheck.planning import plan_for
 from rust_kernel.plan import tile_table
@@ -54,7 +54,7 @@ def test_every_tile_that_the_planner_has_runs_in_the_matrix() -> None:
 
 def test_the_quick_suite_has_every_generator_and_layout() -> None:
     quick = select("quick")
-    assert {case.generator for case in quick} == set(generators())
+    assert {case.generator for case in quick} == {*generators(), *merge_generators()}
     assert {case.layout for case in quick} == set(layouts())
     assert all(case.kv_len <= 256 for case in quick)
 
@@ -80,6 +80,12 @@ def test_bytes_are_those_of_the_arrays() -> None:
     assert case.q_bytes == case.out_bytes == 16 * 256 * 4
     assert case.scratch_bytes(33) == 16 * 33 * (256 + 2) * 4
     assert case.bytes_moved(33) == case.kv_bytes + 2 * 16 * 256 * 4 + 2 * case.scratch_bytes(33)
+
+
+def test_a_case_that_only_merges_moves_its_scratch_once() -> None:
+    case = get_case("merge-kept-8x2-S9")
+    assert (case.kv_bytes, case.q_bytes) == (0, 0)
+    assert case.bytes_moved(9) == case.scratch_bytes(9) + case.out_bytes
 
 
 def test_a_case_is_json() -> None:
@@ -114,6 +120,9 @@ def test_two_cases_of_one_name_are_refused() -> None:
         ({"layout": "sparse"}, "layout: 'sparse'"),
         ({"generator": "noise"}, "generator: 'noise'"),
         ({"expect": "exact"}, "bound for the generator random"),
+        ({"stage": "merge"}, "stage: 'merge'"),
+        ({"stage": "reduce"}, "generator: 'random' is not allowed; allowed: merge-empty"),
+        ({"stage": "reduce", "generator": "merge-random", "layout": "packed"}, "scratch is always dense"),
         ({"suites": ()}, "suites"),
         ({"suites": ("nightly",)}, "suite: 'nightly'"),
         ({"num_q_heads": 7}, "a multiple of num_kv_heads"),

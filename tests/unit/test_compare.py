@@ -239,3 +239,28 @@ def test_distance_is_symmetric_and_zero_only_for_equal_words(left: int, right: i
     assert (forth.max_ulp, forth.equal) == (back.max_ulp, back.equal)
     assert (forth.max_ulp == 0) == (left == right or (np.isnan(a) & np.isnan(b)).all())
     assert bits_equal(a, b).holds == (forth.max_ulp == 0)
+
+
+def test_a_largest_word_that_moves_is_named_with_rank_and_gap() -> None:
+    """Two logits one ULP apart that changed places, and a word that was not near the largest at all."""
+    high = np.float32(1)
+    low = np.nextafter(high, np.float32(0))
+    a = np.array([[0, low, high, 0.5], [0, 3, 2, 1]], dtype=np.float32)
+    b = np.array([[0, high, low, 0.5], [4, 2, 3, 1]], dtype=np.float32)
+    verdict = bits_equal(a[:1], b[:1])
+    assert not verdict.holds
+    assert "the largest word is at index 2 instead of 1, where it has rank 2, 1 ULP below" in verdict.reason
+    comparison = compare(a, b)
+    near, far = (row.top for row in comparison.rows)
+    assert near is not None
+    assert far is not None
+    assert (near.a_index, near.b_index, near.rank, near.gap_ulp) == (2, 1, 2, 1)
+    assert (far.a_index, far.b_index, far.rank, far.gap_ulp) == (1, 0, 3, 1 << 23)
+    assert comparison.whole.top is None
+    assert json.loads(json.dumps(comparison.to_json()))["rows"][0]["top"]["gap_ulp"] == 1
+
+
+def test_a_largest_word_that_stays_or_a_nan_says_nothing_of_ranks() -> None:
+    a = np.array([[1, 2, 3], [1, 2, np.nan]], dtype=np.float32)
+    b = np.array([[1, 2.5, 3], [2, 1, np.nan]], dtype=np.float32)
+    assert [row.top for row in compare(a, b).rows] == [None, None]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from diffcheck.cases import Case, all_cases, get_case, select
+from diffcheck.cases import Case, all_cases, get_case
 from diffcheck.errors import BadInputError
 from diffcheck.generators import Inputs, generate, generator_info, generators, widened
 from diffcheck.generators.base import mean_of
@@ -16,7 +16,9 @@ from diffcheck.layouts import layouts
 from diffcheck.oracle import oracle
 from diffcheck.planning import edge_keys, split_ranges, steps_per_split
 
-EXACT = [case for case in all_cases() if case.expect == "exact" and case.kv_len <= 2000]
+DECODES = [case for case in all_cases() if case.stage == "decode"]
+EXACT = [case for case in DECODES if case.expect == "exact" and case.kv_len <= 2000]
+QUICK = [case for case in DECODES if "quick" in case.suites]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def bits(inputs: Inputs) -> tuple[bytes, ...]:
 
 @pytest.mark.parametrize("name", generators())
 def test_the_same_case_has_the_same_words_and_another_seed_has_others(name: str) -> None:
-    case = next(case for case in select("quick") if case.generator == name)
+    case = next(case for case in QUICK if case.generator == name)
     assert bits(inputs_of(case)) == bits(inputs_of(case))
     again = inputs_of(replace(case, seed=case.seed + 1))
     assert bits(again) != bits(inputs_of(case))
@@ -84,7 +86,7 @@ def test_random_streams_are_standard_normal_and_do_not_repeat() -> None:
     assert abs(correlation) < 0.006
 
 
-@pytest.mark.parametrize("case", select("quick"), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
 def test_filling_touches_no_guard_gap_or_tail(case: Case) -> None:
     inputs = inputs_of(case)
     assert inputs.damage() == []

@@ -42,7 +42,7 @@ def test_strides_are_passed_in_elements_as_the_contract_orders_them() -> None:
     made = problem(PADDED)
     partial, reduce = BuilderArm().program(made, "sm_90").steps
     words = [arg.value for arg in partial.args if isinstance(arg, Word)]
-    q, k, v = (array.view for array in (made.inputs.q, made.inputs.k, made.inputs.v))
+    q, k, v = (array.view for array in (made.decode_inputs.q, made.decode_inputs.k, made.decode_inputs.v))
     strides = [q.strides[0] // 4, k.strides[0] // 2, k.strides[1] // 2, v.strides[0] // 2, v.strides[1] // 2]
     assert words == [made.plan.kv_len, made.plan.chunk, made.plan.n_splits, *strides]
     assert reduce.args[-1] == Word("u64", made.outputs.out.view.strides[0] // 4)
@@ -51,8 +51,9 @@ def test_strides_are_passed_in_elements_as_the_contract_orders_them() -> None:
 def test_a_region_is_what_its_arrays_span() -> None:
     program = BuilderArm().program(problem(PACKED), "sm_90")
     (fused,) = (region for region in program.regions() if region.role == "input")
-    assert fused.first == min(first_of(a) for a in (program.inputs.q, program.inputs.k, program.inputs.v))
-    assert fused.end == max(end_of(a) for a in (program.inputs.q, program.inputs.k, program.inputs.v))
+    inputs = program.decode_inputs
+    assert fused.first == min(first_of(a) for a in (inputs.q, inputs.k, inputs.v))
+    assert fused.end == max(end_of(a) for a in (inputs.q, inputs.k, inputs.v))
     restored = fused.whole(fused.live)
     assert np.array_equal(restored.view(np.uint32), fused.buffer.raw.view(np.uint32))
     roles = {region.buffer.name: region.role for region in program.regions()}
@@ -75,8 +76,8 @@ def test_naive_reads_the_same_values_widened() -> None:
     made = problem(PADDED)
     program = NaiveArm().program(made, "sm_90")
     assert program.steps[0].entry == "naive_decode_f32_d256"
-    assert program.inputs.k.view.dtype == np.float32
-    assert np.array_equal(program.inputs.k.view, made.inputs.k.view.astype(np.float32))
+    assert program.decode_inputs.k.view.dtype == np.float32
+    assert np.array_equal(program.decode_inputs.k.view, made.decode_inputs.k.view.astype(np.float32))
 
 
 def test_untouched_memory_is_reported_as_unwritten() -> None:

@@ -19,6 +19,7 @@ from diffcheck.receipts.model import Receipt, read_receipt, receipt_schema
 from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.receipts.write import write_text
 
+EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 SHA = "0" * 64
 CASE = {
     "name": "a-case",
@@ -81,6 +82,11 @@ def receipt(holds: bool = True, status: str = "holds", case_status: str = "holds
 def test_shipped_schema_is_the_models() -> None:
     shipped = resources.files("diffcheck").joinpath("receipts/schemas/diffcheck-receipt-1.json").read_text("utf-8")
     assert json.loads(shipped) == receipt_schema(), "run: diffcheck receipt schema > (the shipped file)"
+
+
+@pytest.mark.parametrize("path", sorted(EVIDENCE.glob("parity-*.json")), ids=lambda path: path.name)
+def test_receipts_of_older_versions_are_still_read(path: Path) -> None:
+    assert read_receipt(path).status == "holds"
 
 
 def test_receipt_survives_a_round_trip(tmp_path: Path) -> None:

@@ -1,0 +1,126 @@
+"""`diffcheck toolchain`: the same bits whoever assembles, at every level of optimisation."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from diffcheck import terminal
+from diffcheck.arms import reference_arm, select_arms
+from diffcheck.cases import Case
+from diffcheck.cli.options import (
+    Arms,
+    Cases,
+    JsonFile,
+    Profile,
+    Target,
+    check_files,
+    choose_build,
+    choose_cases,
+    choose_profile,
+    choose_target,
+    write_file,
+)
+from diffcheck.errors import MissingRequirementError
+from diffcheck.executors.builds import BUILDS, assembler
+from diffcheck.executors.gpu import GpuExecutor
+from diffcheck.receipts.provenance import recorded_command, source_tree
+from diffcheck.toolchain.model import Toolchain
+from diffcheck.toolchain.run import Request, assemble_ahead, assembly_jobs, run_builds
+from diffcheck.version import tool_version
+
+_BUILD_HELP = f"May be repeated; the others are compared with the first. Default: {', '.join(BUILDS)}."
+_COLUMNS = ("arm", "build", "programs", "cases", "words", "")
+
+
+def toolchain_command(
+    *,
+    suite: Annotated[
+        list[str] | None, typer.Option("--suite", metavar="SUITE", help="May be repeated. Default: quick and matrix.")
+    ] = None,
+    case: Cases = None,
+    arm: Arms = None,
+    build: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--build",
+            metavar="NAME",
+            help=_BUILD_HELP,
+        ),
+    ] = None,
+    target: Target = None,
+    profile: Profile = None,
+    json: JsonFile = None,
+) -> None:
+    """Run cases on a GPU with kernels assembled by the driver and by ptxas at each level, and compare the bits.
+
+    The first build's output has to be the twin's, and every other build's output and scratch those of the first.
+    """
+    check_files(json)
+    builds = [choose_build(name) for name in dict.fromkeys(build or BUILDS)]
+    cases = _cases(suite or [], case)
+    arms = select_arms(arm or ["builder", "oxide"])
+    executor = GpuExecutor()
+    availability = executor.available()
+    if not availability:
+        raise MissingRequirementError(f"toolchain needs a GPU ({availability.reason})", "run it where there is one")
+    versions = [assembler(name) for name in builds]  # before long work: ptxas may be missing
+    request = Request(
+        cases,
+        arms,
+        reference_arm(),
+        {name: GpuExecutor(name) for name in builds},
+        choose_target(executor.default_target() if target is None else target),
+        choose_profile(executor.default_profile() if profile is None else profile),
+    )
+    jobs = assembly_jobs(request)
+    with terminal.progress(len(jobs), "assemble") as advance:
+        assemble_ahead(jobs, f"sm_{executor.capability()}", advance)
+    with terminal.progress(len(cases), "toolchain") as advance:
+        results = run_builds(request, advance)
+    found = Toolchain.model_validate(
+        {
+            **executor.device_facts(),
+            "tool_version": tool_version(),
+            "command": recorded_command(sys.argv[1:]),
+            "tree": source_tree(),
+            "ptxas_version": next((version for version in versions if version), None),
+            "target": request.target,
+            "profile": request.profile,
+            "status": "fails" if any(result.failures or not result.words for result in results) else "holds",
+            "cases": [one.name for one in cases],
+            "results": results,
+        }
+    )
+    _show(found)
+    write_file(json, found)
+    raise typer.Exit(0 if found.status == "holds" else 1)
+
+
+def _cases(suites: list[str], patterns: list[str] | None) -> tuple[Case, ...]:
+    if patterns and not suites:
+        return choose_cases(None, patterns)
+    chosen = [one for suite in suites or ["quick", "matrix"] for one in choose_cases(suite, patterns)]
+    return tuple({one.name: one for one in chosen}.values())
+
+
+def _show(found: Toolchain) -> None:
+    out = terminal.console()
+    rows = [
+        (one.arm, one.build, one.programs, one.cases, one.words, terminal.status_text(not one.failures))
+        for one in found.results
+    ]
+    title = f"{found.device}, {found.arch}, PTX for {found.target}, driver for CUDA {found.driver_version}"
+    out.print(terminal.table(title, _COLUMNS, rows, _COLUMNS[2:5]))
+    for one in found.results:
+        for failure in one.failures:
+            out.print(f"{one.arm}, {one.build}: {failure}", style="red", markup=False, soft_wrap=True)
+    made = f"ptxas {found.ptxas_version}" if found.ptxas_version else "no ptxas"
+    out.print(f"{len(found.results)} builds, {made}: ", terminal.status_text(found.status == "holds"), sep="")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("toolchain")(toolchain_command)

@@ -1,0 +1,159 @@
+"""Partials made by hand, for the reduce kernel alone: what no partial kernel writes on demand, such as an empty split.
+
+A generator fills `part_m`, `part_s` and `part_acc` of every query head. Adding one is one function with `@merge(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from diffcheck.buffers import FloatArray
+from diffcheck.cases import Case, Expect
+from diffcheck.generators.base import F32Array, stream_rng
+
+LOWEST = np.finfo(np.float32).min
+"""The maximum of a split whose rows are all masked, as the partial kernel writes it."""
+FAR_BELOW = np.float32(200)
+"""So far below the largest maximum, a split weighs exactly 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class MergeRequest:
+    """What a generator fills: `m` and `s` f32 `[num_q_heads, n_splits]`, `acc` f32 `[num_q_heads, n_splits, D]`."""
+
+    case: Case
+    m: FloatArray
+    s: FloatArray
+    acc: FloatArray
+
+    @property
+    def n_splits(self) -> int:
+        """Splits to merge."""
+        return int(self.m.shape[1])
+
+    def rng(self, stream: str) -> np.random.Generator:
+        """A generator of random numbers that depends on the case's family, its seed and `stream` only."""
+        return stream_rng(self.case, stream)
+
+    def empty(self, head: int, splits: slice | npt.NDArray[np.bool_]) -> None:
+        """Make splits of a head empty: nothing summed, and -inf or the lowest number as the maximum, in turn."""
+        maxima = np.where(np.arange(self.n_splits) % 2, LOWEST, np.float32(-np.inf))
+        self.m[head, splits] = maxima[splits]
+        self.s[head, splits] = 0
+        self.acc[head, splits] = 0
+
+
+Fill = Callable[[MergeRequest], F32Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeInfo:
+    """One generator of partials."""
+
+    name: str
+    summary: str
+    expect: Expect
+    fill: Fill
+
+
+_MERGES: dict[str, MergeInfo] = {}
+
+
+def merges() -> Mapping[str, MergeInfo]:
+    """The registry, by name."""
+    return _MERGES
+
+
+def merge(name: str, summary: str, *, expect: Expect) -> Callable[[Fill], Fill]:
+    """Register a generator of partials under `name`."""
+
+    def register(fill: Fill) -> Fill:
+        if name in _MERGES:
+            raise ValueError(f"two generators of partials are called {name}")
+        _MERGES[name] = MergeInfo(name, summary, expect, fill)
+        return fill
+
+    return register
+
+
+@merge("merge-empty", "every split empty: NaN (0 / 0) throughout", expect="exact")
+def merge_empty(request: MergeRequest) -> F32Array:
+    """Nothing merged with nothing stays nothing; a finite stand-in for the maximum would make a number of it."""
+    return _all_empty(request)
+
+
+def _all_empty(request: MergeRequest) -> F32Array:
+    for head in range(request.case.num_q_heads):
+        request.empty(head, slice(None))
+    return np.full((request.case.num_q_heads, request.case.head_dim), np.nan, dtype=np.float32)
+
+
+@merge("merge-one-live", "all splits empty but one: its own acc / s", expect="exact")
+def merge_one_live(request: MergeRequest) -> F32Array:
+    """Head 0 has its live split last, the others anywhere: the empty ones before and after it must not weigh."""
+    rng = request.rng("merge-one-live")
+    exact = _all_empty(request)
+    for head in range(request.case.num_q_heads):
+        live = request.n_splits - 1 if head == 0 else int(rng.integers(request.n_splits))
+        request.m[head, live] = rng.integers(-300, 300)
+        request.s[head, live] = total = rng.integers(1, 1000)
+        request.acc[head, live] = acc = rng.integers(-(2**20), 2**20, request.case.head_dim)
+        exact[head] = acc / total
+    return exact
+
+
+@merge("merge-kept", "splits of weight 0, 1 and none at all: the ratio of the kept ones' sums", expect="exact")
+def merge_kept(request: MergeRequest) -> F32Array:
+    """The first split is empty, and others that are not kept are empty or far below the maximum, in turn."""
+    rng = request.rng("merge-kept")
+    heads, dim = request.case.num_q_heads, request.case.head_dim
+    kept = rng.random((heads, request.n_splits)) < 0.5
+    kept[:, 0] = False
+    kept[:, -1] = True
+    request.m[...] = np.where(kept, 0, -FAR_BELOW) + rng.integers(-100, 100, (heads, 1))
+    request.s[...] = rng.integers(1, 100, (heads, request.n_splits))
+    request.acc[...] = rng.integers(-100, 100, (heads, request.n_splits, dim))
+    exact = np.empty((heads, dim), dtype=np.float32)
+    for head in range(heads):
+        sums = request.acc[head, kept[head]].astype(np.float64).sum(axis=0)
+        exact[head] = sums / request.s[head, kept[head]].sum(dtype=np.float64)
+        request.empty(head, ~kept[head] & (np.arange(request.n_splits) % 3 == 0))
+    return exact
+
+
+@merge("merge-counted", "equal weights, acc one-hot by split mod head_dim: each split counted once", expect="exact")
+def merge_counted(request: MergeRequest) -> F32Array:
+    """out[d] is the number of splits j with (j + head) mod head_dim = d, over n_splits, correctly rounded."""
+    heads, dim, n = request.case.num_q_heads, request.case.head_dim, request.n_splits
+    request.m[...] = np.arange(heads)[:, None]
+    request.s[...] = 1
+    request.acc[...] = 0
+    head, split = np.arange(heads)[:, None], np.arange(n)[None, :]
+    hot = (head + split) % dim
+    request.acc[head, split, hot] = 1
+    counts = np.stack([np.bincount(row, minlength=dim) for row in hot])
+    return np.asarray(counts / n, dtype=np.float32)
+
+
+@merge("merge-steps", "log-sums 0, 3, 6, … of random rows: powers of e, not of 2", expect="bound")
+def merge_steps(request: MergeRequest) -> None:
+    """Half the heads carry the log-sum in the maximum (s = 1), the others in the sum (m = 0)."""
+    steps = 3.0 * (np.arange(request.n_splits) % 8)
+    in_sum = np.arange(request.case.num_q_heads)[:, None] % 2 == 1
+    request.m[...] = np.where(in_sum, 0, steps)
+    request.s[...] = np.where(in_sum, np.exp(steps), 1)
+    rows = request.rng("merge-steps").standard_normal(request.acc.shape)
+    request.acc[...] = rows * request.s.astype(np.float64)[:, :, None]
+
+
+@merge("merge-random", "maxima N(0,3), sums and rows as a partial kernel leaves them", expect="bound")
+def merge_random(request: MergeRequest) -> None:
+    """The plain case: every split weighs something."""
+    rng = request.rng("merge-random")
+    request.m[...] = 3 * rng.standard_normal(request.m.shape)
+    request.s[...] = 1 + 63 * rng.random(request.s.shape)
+    request.acc[...] = rng.standard_normal(request.acc.shape) * request.s[:, :, None]

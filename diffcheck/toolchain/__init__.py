@@ -1,0 +1,1 @@
+"""Whether who assembles the PTX, and how hard it optimises, changes a bit on a device."""
