@@ -21,7 +21,7 @@ Stage = Literal["decode", "reduce"]
 STORAGES: tuple[Storage, ...] = get_args(Storage)
 STAGES: tuple[Stage, ...] = get_args(Stage)
 STORAGE_BYTES: dict[Storage, int] = {"f32": 4, "f16": 2}
-SUITES: tuple[str, ...] = ("quick", "matrix", "rungs", "kernels")
+SUITES: tuple[str, ...] = ("quick", "matrix", "rungs", "kernels", "faults")
 F32_BYTES = 4
 
 

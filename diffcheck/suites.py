@@ -6,13 +6,17 @@ To add a case, add it to a function here, or a new function to `FAMILIES`. The s
 - `matrix`: every length, group size, storage and generator that the workspace promises.
 - `rungs`: lengths up to 262,144, meant for a GPU.
 - `kernels`: each kernel of the tile table through one list of small cases (`diffcheck.kernel_cases`).
+- `faults`: what would have caught the faults that others shipped. The rows of `diffcheck.faults` name its cases; one
+  that is listed here too joins the suite, the others are added to these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from diffcheck.cases import STORAGES, Case, Storage
+from diffcheck.errors import BadInputError
 from diffcheck.generators import expectation
 from diffcheck.kernel_cases import all_kernel_cases
 
@@ -27,8 +31,16 @@ MATRIX = ("matrix",)
 
 def list_cases() -> Iterator[Case]:
     """Every case, those of one kind together."""
+    from diffcheck.faults import fault_cases  # imported late: its rows are written with `case`
+
+    named = fault_cases()
     for family in FAMILIES:
-        yield from family()
+        for listed in family():
+            other = named.pop(listed.name, None)
+            if other is not None and replace(listed, suites=other.suites) != other:
+                raise BadInputError("case", listed.name, "the same case here and in the faults that name it")
+            yield listed if other is None else replace(listed, suites=listed.suites + other.suites)
+    yield from named.values()
 
 
 def case(

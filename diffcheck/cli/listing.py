@@ -14,9 +14,11 @@ from diffcheck.cases import SUITES, all_cases, select
 from diffcheck.cli.options import JsonFile, check_files, write_file
 from diffcheck.decide.reasons import RULES
 from diffcheck.decide.run import decide_experiment
-from diffcheck.errors import choose
+from diffcheck.errors import BadInputError, choose
 from diffcheck.experiment.load import experiment_names, load_experiment, load_hosts, load_policy, policy_names
 from diffcheck.experiment.rows import experiment_rows
+from diffcheck.faults import all_faults
+from diffcheck.faults.markdown import fault_table
 from diffcheck.selftest.registry import all_mutants
 
 
@@ -99,8 +101,20 @@ def _reasons() -> list[dict[str, Any]]:
     ]
 
 
+def _faults() -> list[dict[str, Any]]:
+    return [
+        {**fault.to_json(), "covered_by": _counted(fault.to_json()), "found_in": ", ".join(fault.reports)}
+        for fault in all_faults()
+    ]
+
+
+def _counted(fault: dict[str, Any]) -> str:
+    kinds = [(len(fault[kind]), kind[:-1]) for kind in ("cases", "tests", "commands")]
+    return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for count, kind in kinds if count)
+
+
 # The columns of a table, and those that a narrow terminal leaves out; JSON has all fields.
-_WIDE_ONLY = ("num_q_heads", "num_kv_heads", "policy", "layout", "title", "reason")
+_WIDE_ONLY = ("num_q_heads", "num_kv_heads", "policy", "layout", "title", "reason", "found_in", "input")
 _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] = {
     "cases": (
         _cases,
@@ -116,17 +130,25 @@ _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] 
     "hosts": (_hosts, ("name", "arch", "title")),
     "reasons": (_reasons, ("name", "required", "advisory", "meaning")),
     "policies": (_policies, ("name", "limit", "title")),
+    "faults": (_faults, ("name", "topic", "status", "found_in", "input", "covered_by", "waits_for")),
 }
 
 
 def list_command(
     what: Annotated[str, typer.Argument(metavar="KIND", help="|".join(_COLUMNS))],
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/faults.md instead.")] = False,
     json: JsonFile = None,
 ) -> None:
-    """List cases, arms, suites, mutants, experiments, hosts, policies or reasons."""
+    """List cases, arms, suites, mutants, faults, experiments, hosts, policies or reasons."""
     check_files(json)
     items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
+    if markdown and what != "faults":
+        raise BadInputError("markdown", what, "faults, which have a page of documentation")
     rows = items()
+    if markdown:
+        print(fault_table(), end="")
+        write_file(json, Listing(kind=what, items=rows))
+        return
     out = terminal.console()
     columns = tuple(column for column in columns if column not in _WIDE_ONLY or out.width >= terminal.WIDE)
     numeric = [column for column in columns if rows and type(rows[0][column]) is int]

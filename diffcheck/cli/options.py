@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 from pydantic import BaseModel
 
-from diffcheck.cases import Case, all_cases, select
+from diffcheck.cases import SUITES, Case, all_cases, select
 from diffcheck.errors import BadInputError, choose
 from diffcheck.executors.builds import BUILDS, Build
 from diffcheck.receipts.write import check_writable, write_json
@@ -22,7 +22,7 @@ Arms: TypeAlias = Annotated[
     list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; may be repeated. Default: all.")
 ]
 Suite: TypeAlias = Annotated[
-    str | None, typer.Option("--suite", metavar="SUITE", help="quick, matrix, rungs or kernels. Default: quick.")
+    str | None, typer.Option("--suite", metavar="SUITE", help=f"{', '.join(SUITES)}. Default: quick.")
 ]
 Cases: TypeAlias = Annotated[
     list[str] | None,

@@ -37,7 +37,8 @@ def _show_parity(receipt: Receipt) -> None:
     if receipt.interpreted:
         show_cases(f"interpreted ({receipt.interpreted.target})", receipt.interpreted.cases)
     if receipt.measured:
-        show_cases(f"measured ({receipt.measured.device}, {receipt.measured.arch})", receipt.measured.cases)
+        measured = receipt.measured
+        show_cases(f"measured ({measured.device}, {measured.arch}, {measured.build})", measured.cases)
     show_storage_errors(receipt.storage_errors)
     out.print(f"self-test: {receipt.selftest.status}")
     out.print("receipt: ", terminal.status_text(receipt.status == "holds"), sep="")

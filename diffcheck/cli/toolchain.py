@@ -38,7 +38,7 @@ _COLUMNS = ("arm", "build", "programs", "cases", "words", "")
 def toolchain_command(
     *,
     suite: Annotated[
-        list[str] | None, typer.Option("--suite", metavar="SUITE", help="May be repeated. Default: quick and matrix.")
+        list[str] | None, typer.Option("--suite", metavar="SUITE", help="May be repeated. Default: quick and faults.")
     ] = None,
     case: Cases = None,
     arm: Arms = None,
@@ -102,7 +102,7 @@ def toolchain_command(
 def _cases(suites: list[str], patterns: list[str] | None) -> tuple[Case, ...]:
     if patterns and not suites:
         return choose_cases(None, patterns)
-    chosen = [one for suite in suites or ["quick", "matrix"] for one in choose_cases(suite, patterns)]
+    chosen = [one for suite in suites or ["quick", "faults"] for one in choose_cases(suite, patterns)]
     return tuple({one.name: one for one in chosen}.values())
 
 

@@ -10,7 +10,7 @@ from diffcheck import digest
 
 # What decides inputs and conclusions: a receipt written by other cases or comparators speaks of something else.
 CASE_SOURCES = (
-    *("cases.py", "suites.py", "generators", "buffers.py", "layouts.py", "planning.py"),
+    *("cases.py", "suites.py", "kernel_cases.py", "faults", "generators", "buffers.py", "layouts.py", "planning.py"),
     *("oracle.py", "merge_oracle.py", "bounds.py", "compare.py", "judge.py"),
 )
 # What decides how a time is taken.

@@ -103,7 +103,7 @@ def test_names_select_and_an_unknown_one_gets_near_ones() -> None:
 def test_a_choice_without_cases_is_refused() -> None:
     with pytest.raises(BadInputError, match="a case of the suite rungs"):
         select("rungs", ["random-8x2-L5-f16"])
-    with pytest.raises(BadInputError, match="quick, matrix, rungs"):
+    with pytest.raises(BadInputError, match="quick, matrix, rungs, kernels, faults"):
         select("everything")
 
 

@@ -18,7 +18,7 @@ from diffcheck.receipts.model import read_receipt
 CASE = "random-8x2-L65-f16"
 
 
-@pytest.mark.parametrize("what", ["cases", "arms", "suites", "mutants"])
+@pytest.mark.parametrize("what", ["cases", "arms", "suites", "mutants", "faults"])
 def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "list.json"
     assert run(["list", what, "--json", str(path)]) == 0
@@ -33,7 +33,7 @@ def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ("arguments", "words"),
     [
         (["list", "verdicts"], ["what", "'verdicts'", "cases, arms"]),
-        (["parity", "--suite", "huge"], ["suite", "'huge'", "quick, matrix, rungs"]),
+        (["parity", "--suite", "huge"], ["suite", "'huge'", "quick, matrix, rungs, kernels, faults"]),
         (["parity", "--case", "random-8x2-L65-f61"], ["case", "random-8x2-L65-f16"]),
         (["parity", "--case", "zz*"], ["case", "'zz*'"]),
         (["parity", "--arm", "oxyde"], ["arm", "'oxyde'", "twin, builder, "]),
@@ -53,7 +53,7 @@ def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["assemble", "--arm", "twin"], ["arm", "'twin'", "at least one arm that is made of kernels"]),
         (["parity", "--executor", "machine", "--target", ""], ["target", "''", "sm_80, sm_89"]),
         (["parity", "--executor", "machine", "--profile", ""], ["profile", "''", "h200"]),
-        (["parity", "--suite", ""], ["suite", "''", "quick, matrix, rungs"]),
+        (["parity", "--suite", ""], ["suite", "''", "quick, matrix, rungs, kernels, faults"]),
         (["parity", "--json", "/dev/null"], ["file", "'/dev/null'", "a new file or a regular one"]),
         (["parity", "--json", "/proc/no-such-file"], ["file", "'/proc/no-such-file'", "can be written"]),
         (["parity", "--json", "same.json", "--receipt", "same.json"], ["file", "'same.json'", "another file"]),

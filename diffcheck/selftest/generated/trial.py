@@ -39,7 +39,8 @@ class _MutatedArm:
 
     def __init__(self, arm: DeviceArm, mutant: GeneratedMutant) -> None:
         self._arm, self._mutant = arm, mutant
-        self.name, self.title, self.storages = arm.name, arm.title, arm.storages
+        self.name, self.title = arm.name, arm.title
+        self.storages, self.stages = arm.storages, arm.stages
         self.role: Role = arm.role
         self.available, self.sources = arm.available, arm.sources
         self.entries, self.kernel = arm.entries, arm.kernel

@@ -85,6 +85,18 @@ def test_what_an_object_made_goes_with_it(driver: Any, bench: Any) -> None:
     assert after["retained"] == before["retained"]
 
 
+def test_two_objects_on_two_streams_give_the_bits_of_one_after_the_other(driver: Any, bench: Any) -> None:
+    decoders, cases = [SplitKDecode(4, 1, 70) for _ in range(2)], [bench.case(70, 4, 1, seed=seed) for seed in (1, 2)]
+    wanted = [case.expected(decode) for decode, case in zip(decoders, cases, strict=True)]
+    streams = [driver.stream() for _ in decoders]
+    for _ in range(100):
+        outs = [driver.upload(np.full((4, 256), np.nan, dtype=np.float32)) for _ in cases]
+        for decode, case, stream, out in zip(decoders, cases, streams, outs, strict=True):
+            bench.call(decode, case.device, 70, out=out, stream=stream)
+        for out, want in zip(outs, wanted, strict=True):
+            bench.require_equal(out, want)
+
+
 def test_threads_may_share_an_object_on_one_stream(driver: Any, bench: Any, context: int) -> None:
     decode = SplitKDecode(8, 2, 300)
     cases = [bench.case(300, seed=seed) for seed in range(4)]
