@@ -45,9 +45,19 @@ def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment) -
     return reasons
 
 
-def judge_parity(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reason]:
-    """Return what is wrong with the outputs, or that nothing is."""
-    wrong = [reason for row in receipt.rows for reason in _of_row(row, subject)]
+def asked_rows(receipt: AbReceipt, experiment: Experiment) -> list[Row]:
+    """Return the rows that the experiment asks for, as it asks for them."""
+    asked = {row.name: row for row in experiment_rows(experiment)}
+    return [row for row in receipt.rows if row.case.name in asked and not _differs(row, asked[row.case.name])]
+
+
+def judge_parity(receipt: AbReceipt, subject: Subject, experiment: Experiment, policy: Policy) -> list[Reason]:
+    """Return what is wrong with the outputs, or that nothing is.
+
+    Every row is looked at, those too that the experiment no longer asks for: a wrong output is one wherever it shows.
+    """
+    wrong = [reason for row in receipt.rows for reason in _failures(row, subject)]
+    wrong += [reason for row in asked_rows(receipt, experiment) for reason in _gaps(row, subject)]
     limits = [reason for row in receipt.rows for reason in _limits(row, subject, policy.accuracy)]
     rows = len(receipt.rows)
     if not wrong:
@@ -78,7 +88,7 @@ def _differs(row: Row, asked: ExperimentRow) -> str:
     return "" if row.kv_bytes == case.kv_bytes else "kv_bytes"
 
 
-def _of_row(row: Row, subject: Subject) -> Iterator[Reason]:
+def _failures(row: Row, subject: Subject) -> Iterator[Reason]:
     for check in row.parity:
         if not check.holds:
             yield subject.reason(
@@ -94,6 +104,10 @@ def _of_row(row: Row, subject: Subject) -> Iterator[Reason]:
         elif _has_nan(check):
             message = f"{check.a} against {check.b}: holds, and one of its numbers is none"
             yield subject.reason(Code.PARITY_MISSING, message, row=row.case.name)
+
+
+def _gaps(row: Row, subject: Subject) -> Iterator[Reason]:
+    # Of an arm that did not run to its end there is nothing more to check.
     if any(check.name == "executes" and not check.holds for check in row.parity):
         return
     for missing in _missing(row):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.experiment.policy import Policy, Speed
-from diffcheck.receipts.ab.model import AbReceipt
+from diffcheck.receipts.ab.rows import Row
 from diffcheck.receipts.ab.samples import Interval
 
 
-def judge_speed(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reason]:
+def judge_speed(rows: Sequence[Row], subject: Subject, policy: Policy) -> list[Reason]:
     """Return a reason for each row whose interval is not within the limit, or one that all are."""
-    timed = [(row.case.name, row.timing.ratio) for row in receipt.rows if row.timing]
+    timed = [(row.case.name, row.timing.ratio) for row in rows if row.timing]
     reasons = [
         subject.reason(code, _message(ratio, policy.speed), row=name, numbers=_numbers(ratio, policy.speed))
         for name, ratio in timed
@@ -37,9 +39,9 @@ def judge_interval(ratio: Interval, speed: Speed) -> Code:
     return Code.SPEED_UNSURE
 
 
-def untrusted(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reason]:
+def untrusted(rows: Sequence[Row], subject: Subject, policy: Policy) -> list[Reason]:
     """Return that times were not judged, with the worst of them shown."""
-    timed = [(row.case.name, row.timing.ratio) for row in receipt.rows if row.timing]
+    timed = [(row.case.name, row.timing.ratio) for row in rows if row.timing]
     if not timed:
         return []
     name, worst = max(timed, key=lambda one: one[1].high)

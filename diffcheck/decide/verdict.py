@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from diffcheck.decide.collect import Found
 from diffcheck.decide.identity import Identified, identify, rerun
 from diffcheck.decide.model import Decision, Judged, Verdict
-from diffcheck.decide.parity import judge_parity, missing_rows
+from diffcheck.decide.parity import asked_rows, judge_parity, missing_rows
 from diffcheck.decide.reasons import Code, Reason, Severity, Subject
 from diffcheck.decide.speed import judge_speed, untrusted
 from diffcheck.decide.trust import distrust
@@ -85,9 +85,11 @@ def _judge(one: Identified, experiment: Experiment, policy: Policy) -> tuple[lis
     reasons = list(one.reasons)
     doubts: list[Reason] = []
     if one.fresh:
+        rows = asked_rows(receipt, experiment)
         doubts = distrust(receipt, subject, experiment, policy)
-        reasons += missing_rows(receipt, subject, experiment) + judge_parity(receipt, subject, policy) + doubts
-        reasons += untrusted(receipt, subject, policy) if doubts else judge_speed(receipt, subject, policy)
+        reasons += missing_rows(receipt, subject, experiment)
+        reasons += judge_parity(receipt, subject, experiment, policy) + doubts
+        reasons += untrusted(rows, subject, policy) if doubts else judge_speed(rows, subject, policy)
     counts = one.fresh and not doubts and subject.required
     record = Judged(
         file=f"{one.found.name}.json",
@@ -98,7 +100,7 @@ def _judge(one: Identified, experiment: Experiment, policy: Policy) -> tuple[lis
         role="required" if subject.required else "advisory",
         fresh=one.fresh,
         trusted=one.fresh and not doubts,
-        rows=sum(row.timing is not None for row in receipt.rows) if counts else 0,
+        rows=sum(row.timing is not None for row in asked_rows(receipt, experiment)) if counts else 0,
     )
     return reasons, record
 

@@ -361,6 +361,40 @@ def test_an_interval_that_ends_at_the_limit(policy: str, low: float, high: float
     assert judge_interval(ratio, load_policy(policy).speed) is code
 
 
+def test_rows_that_are_no_longer_asked_for_are_not_timed_and_still_have_to_be_right(tmp_path: Path) -> None:
+    fewer = small_experiment(
+        rows=[{"generator": "random", "heads": [[16, 4]], "storages": ["f16"], "kv_lens": [60000]}]
+    )
+    content = ab_content("rtx4090", SMALL)
+    _ratio(1.5)(content)
+    gb10 = found(ab_content("gb10", SMALL), tmp_path)
+    decision = verdict_of([found(content, tmp_path), gb10], fewer)
+    assert (decision.verdict, decision.gated_rows) == ("PROMOTE", 2)
+    _fail("bits")(content)
+    assert verdict_of([found(content, tmp_path), gb10], fewer).verdict == "REJECT"
+
+
+def test_a_row_of_an_arm_that_no_longer_exists_is_not_the_experiments(tmp_path: Path) -> None:
+    content = ab_content("rtx4090", SMALL)
+    content["experiment"]["content"]["rows"][0]["baseline"] = "retired"
+    for row in content["rows"]:
+        row["baseline"]["arm"] = "retired"
+    decision = verdict_of([found(content, tmp_path), found(ab_content("gb10", SMALL), tmp_path)])
+    assert decision.verdict == "HOLD"
+    assert Code.ROW_DIFFERS in {reason.code for reason in decision.reasons}
+
+
+def test_a_device_older_than_every_kernel_is_stale(tmp_path: Path) -> None:
+    content = ab_content("h200", SMALL)
+    content["host"].update(id=None, arch="sm_75")
+    decision = verdict_of([*passing(tmp_path), found(content, tmp_path, "old")])
+    assert decision.verdict == "PROMOTE"
+    assert {reason.code for reason in decision.reasons if reason.host == "old"} == {
+        Code.HOST_UNKNOWN,
+        Code.RECEIPT_STALE,
+    }
+
+
 def test_every_code_has_a_rule_and_is_reached_here() -> None:
     assert [rule.code for rule in RULES] == list(Code)
     by_faults = {fault.code for fault in FAULTS}
