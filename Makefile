@@ -9,7 +9,7 @@ RECEIPT := out/parity-matrix.json
 KERNEL := rust_kernel/kernel/Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test check format clean
+.PHONY: help setup setup-test demo test check format wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,6 +42,9 @@ format: setup-test ## write every file as the formatters do
 	$(BIN)/ruff format
 	cargo fmt --all
 	cargo fmt --manifest-path $(KERNEL)
+
+wheel: setup ## build a wheel that knows its commit, into dist/
+	DIFFCHECK_STAMP="$$($(BIN)/python -m diffcheck.ab.source)" $(BIN)/python -m pip wheel --quiet --no-deps -w dist .
 
 clean: ## remove what was built and installed
 	rm -rf .venv target out rust_kernel/_native*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

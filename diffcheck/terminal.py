@@ -8,7 +8,15 @@ from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -46,18 +54,15 @@ def status_text(holds: bool, yes: str = "holds", no: str = "FAILS") -> Text:
 
 
 @contextmanager
-def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
+def progress(total: int, title: str, *, remaining: bool = False) -> Iterator[Callable[[str], None]]:
     """Show a progress bar on standard error while the block runs; nothing at all when that is no terminal.
 
-    Yields a function that counts one step as done and shows its text.
+    Yields a function that counts one step as done and shows its text. `remaining` adds the time left.
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[step]}"),
-    )
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+    columns += [TimeElapsedColumn()]
+    columns += [TextColumn("left"), TimeRemainingColumn()] if remaining else []
+    columns += [TextColumn("{task.fields[step]}")]
     shown = Console(stderr=True)
     with Progress(*columns, console=shown, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(title, total=total, step="")

@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 CONTRACT: Final[str]
+SOURCE_STAMP: Final[str]
 """Version of the numeric contract that plans belong to, such as `splitk/1`."""
 
 _Dim3: TypeAlias = tuple[int, int, int]

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from diffcheck.cli import (
+    ab,
     assemble,
     decide,
     listing,
@@ -65,6 +66,7 @@ oxide.register(app)
 opcodes.register(app)
 timing.register(app)
 toolchain.register(app)
+ab.register(app)
 receipt.register(app)
 decide.register(app)
 subjects.register(app)

@@ -24,18 +24,27 @@ class Tree(Model):
 
 def source_tree() -> Tree:
     """Return the git state of the tree that this package was imported from."""
+    commit, paths = source_changes()
+    return Tree(commit=commit, dirty=None if paths is None else bool(paths))
+
+
+def source_changes() -> tuple[str, tuple[str, ...]] | tuple[None, None]:
+    """Return the commit of this package's tree and the tracked files outside evidence/ and docs/ that differ from it.
+
+    Both are None where the package is not in a git work tree.
+    """
     package = Path(str(resources.files("diffcheck")))
     root = package.parent
     # An installed copy may lie inside some other repository (a virtual environment in a project's folder): the tree is
     # ours only if it tracks this very package.
     if _git(root, "ls-files", "--error-unmatch", "diffcheck/receipts/provenance.py") is None:
-        return Tree(commit=None, dirty=None)
+        return None, None
     commit = _git(root, "rev-parse", "HEAD")
     changes = _git(root, "status", "--porcelain", "--untracked-files=no", "-z", "--no-renames")
     if commit is None or changes is None:
-        return Tree(commit=None, dirty=None)
+        return None, None
     paths = [entry[3:] for entry in changes.split("\0") if entry]
-    return Tree(commit=commit.strip(), dirty=any(not path.startswith(_NEUTRAL) for path in paths))
+    return commit.strip(), tuple(path for path in paths if not path.startswith(_NEUTRAL))
 
 
 def recorded_command(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def time_case(case: Case, arms: Sequence[DeviceArm], reference: HostArm, setting
         for candidate in _of_program(name, program, sets[name], case.kv_bytes)
     ]
     first = next(iter(programs))
-    candidates += _floors(case, programs[first], sets[first], settings.target)
+    candidates += floor_candidates(case, programs[first], sets[first], settings.target)
     timed = _sample(candidates, count, settings)
     return TimedCase(
         case=facts_of(case, plan),
@@ -120,7 +120,8 @@ def _of_program(name: str, program: Program, sets: DeviceSets, kv_bytes: int) ->
     return found
 
 
-def _floors(case: Case, program: Program, sets: DeviceSets, target: str) -> list[Candidate]:
+def floor_candidates(case: Case, program: Program, sets: DeviceSets, target: str) -> list[Candidate]:
+    """Return what no decode can be faster than: two empty kernels, then reading K and V on several grids."""
     import cupy
 
     inputs = program.decode_inputs

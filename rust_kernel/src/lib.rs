@@ -40,6 +40,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CONTRACT", splitk_plan::CONTRACT)?;
+        module.add("SOURCE_STAMP", env!("DIFFCHECK_STAMP"))?;
         errors::declare_attributes(module.py())?;
         super::decode::declare_attributes(module.py())
     }

@@ -1,0 +1,79 @@
+"""What a row needs of the device: graphs of many calls, replayed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Protocol
+
+from diffcheck.ab.nvml import Monitor
+from diffcheck.experiment.rows import ExperimentRow
+from diffcheck.receipts.ab.host import HostFacts, PtxasFacts
+from diffcheck.receipts.ab.rows import ArmRow, PeerRow
+from diffcheck.receipts.metrics import Check
+
+BASELINE, CANDIDATE, BASELINE_AGAIN, EMPTY = "baseline", "candidate", "baseline again", "empty"
+"""Names of a row's graphs; `baseline again` is another graph of the same calls."""
+
+_PLANTED = "baseline and more: "
+
+
+def planted(percent: float) -> str:
+    """Return the name of the graph with the baseline's calls and `percent` % more work."""
+    return f"{_PLANTED}{percent:g} %"
+
+
+def planted_share(name: str) -> Fraction:
+    """Return the part of its work by which the graph of that name has more; `name` is from `planted`."""
+    return Fraction(name.removeprefix(_PLANTED).removesuffix(" %")) / 100
+
+
+class RowBench(Protocol):
+    """One row on the device, after parity."""
+
+    parity: tuple[Check, ...]
+    baseline: ArmRow
+    candidate: ArmRow
+    kv_bytes: int
+    buffer_sets: int
+    empty_launches: int
+    """Empty kernels in one call of the graph `empty`."""
+
+    def replay(self, name: str) -> float:
+        """Replay a graph once; return microseconds a call. The graph is captured at its first use."""
+        ...
+
+    def read_floors(self) -> Sequence[tuple[str, str]]:
+        """Return name and description of the graphs that only read the bytes of K and V."""
+        ...
+
+    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
+        """Time other implementations on the same inputs; one that is not there gives a reason."""
+        ...
+
+    def close(self) -> None:
+        """Free the row's memory."""
+        ...
+
+
+class Bench(Protocol):
+    """The device."""
+
+    target: str
+    profile: str
+    monitor: Monitor
+
+    def open_row(self, row: ExperimentRow) -> RowBench:
+        """Prepare a row, run both arms and check them. Nothing is timed yet.
+
+        Raises `DiffcheckError` when the device has no room or fails.
+        """
+        ...
+
+    def host(self, host_id: str | None) -> HostFacts:
+        """Return what a receipt says of the host."""
+        ...
+
+    def ptxas(self, arms: Sequence[str], entries: Sequence[str]) -> PtxasFacts | None:
+        """Return what the assembler says of the kernels; None without one."""
+        ...

@@ -1,0 +1,177 @@
+"""One row on a CUDA device: both arms' graphs over the same rotating copies of K and V."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
+from diffcheck.ab.peers import time_peers
+from diffcheck.errors import DiffcheckError
+from diffcheck.executors.gpu import launch, load_module
+from diffcheck.executors.program import Program
+from diffcheck.receipts.ab.rows import ArmRow, PeerRow
+from diffcheck.receipts.cases import PlanFacts
+from diffcheck.receipts.metrics import Check
+from diffcheck.timing.graph import Captured, Timed, capture, replay_us
+from diffcheck.timing.run import floor_candidates
+from diffcheck.timing.sets import DeviceSets, count_sets, upload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from diffcheck.parity.prepare import Prepared
+
+GRAPH_US = 4000.0
+"""A graph lasts about this long, so that its own start is a small part of it."""
+
+
+@dataclass(frozen=True)
+class Sided:
+    """One arm's program with what a receipt says of it."""
+
+    arm: str
+    program: Program
+    plan: PlanFacts
+    ptx_sha256: str
+
+
+@dataclass(frozen=True)
+class GpuSettings:
+    """What the device is like."""
+
+    target: str
+    l2_bytes: int
+
+
+class GpuRow:
+    """Graphs of a row, each captured at its first use. See `RowBench`."""
+
+    empty_launches = 2
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        sides: tuple[Sided, Sided],
+        parity: tuple[Check, ...],
+        settings: GpuSettings,
+    ) -> None:
+        self.parity = parity
+        self.kv_bytes = prepared.case.kv_bytes
+        self.buffer_sets = count_sets(self.kv_bytes, settings.l2_bytes)
+        self._prepared = prepared
+        self._sides = sides
+        self._target = settings.target
+        self._graphs: dict[str, Captured] = {}
+        self._things: dict[str, Timed] = {}
+        self._details: list[tuple[str, str]] = []
+        self._sets: tuple[DeviceSets, ...] = ()
+        with gpu_errors(f"row {prepared.case.name}"):
+            if all(check.holds for check in parity):
+                self._upload()
+            self.baseline = self._arm_row(sides[0], BASELINE)
+            self.candidate = self._arm_row(sides[1], CANDIDATE)
+
+    def replay(self, name: str) -> float:
+        """Replay a graph once; see `RowBench`."""
+        with gpu_errors(f"row {self._prepared.case.name}, {name}"):
+            return replay_us(self._graph(name))
+
+    def read_floors(self) -> Sequence[tuple[str, str]]:
+        """Return the graphs that only read; see `RowBench`."""
+        return tuple(self._details)
+
+    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
+        """Time other implementations; see `RowBench`."""
+        return time_peers(names, self._prepared, self.buffer_sets, baseline_us)
+
+    def close(self) -> None:
+        """Free the row's memory."""
+        import cupy
+
+        self._graphs.clear()
+        self._things.clear()
+        self._sets = ()
+        cupy.get_default_memory_pool().free_all_blocks()
+
+    def _upload(self) -> None:
+        first, second = (side.program for side in self._sides)
+        own = upload(first, self.buffer_sets)
+        shared = first.inputs.k.buffer is second.inputs.k.buffer
+        other = upload(second, self.buffer_sets, own if shared else None)
+        self._sets = (own, other)
+        self._things = {
+            BASELINE: Timed(BASELINE, _calls(first, own)),
+            BASELINE_AGAIN: Timed(BASELINE_AGAIN, _calls(first, own)),
+            CANDIDATE: Timed(CANDIDATE, _calls(second, other)),
+        }
+        for floor in floor_candidates(self._prepared.case, first, own, self._target):
+            name = EMPTY if floor.kv_bytes is None else floor.timed.name
+            self._things[name] = Timed(name, floor.timed.enqueue)
+            if floor.kv_bytes is not None:
+                self._details.append((name, floor.detail))
+
+    def _graph(self, name: str) -> Captured:
+        if name not in self._graphs:
+            self._graphs[name] = self._captured(name)
+        return self._graphs[name]
+
+    def _captured(self, name: str) -> Captured:
+        thing = self._things.get(name)
+        if thing is not None:
+            return capture(thing, self._count(thing))
+        share = planted_share(name)
+        # Whole passes over the copies, of which the share is a whole number of calls.
+        unit = math.lcm(share.denominator, self.buffer_sets)
+        calls = -(-self._count(self._things[BASELINE]) // unit) * unit
+        more = capture(self._things[BASELINE], calls + int(calls * share))
+        # What is replayed has more calls than it is counted for: each counted call carries so much more work.
+        return Captured(name, calls, more.graph)
+
+    def _count(self, thing: Timed) -> int:
+        """Return how many calls a graph takes: whole passes over the copies, lasting about `GRAPH_US`."""
+        trial = capture(thing, self.buffer_sets)
+        replay_us(trial)
+        each = replay_us(trial) / trial.calls
+        wanted = max(1, round(GRAPH_US / max(each, 0.1)))
+        return -(-wanted // self.buffer_sets) * self.buffer_sets
+
+    def _arm_row(self, side: Sided, name: str) -> ArmRow:
+        return ArmRow(
+            arm=side.arm,
+            plan=side.plan,
+            ptx_sha256=side.ptx_sha256,
+            entries=tuple(step.entry for step in side.program.steps),
+            calls=self._graph(name).calls if self._things else 1,
+        )
+
+
+def _calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:
+    module = load_module(program.ptx)
+    functions: Sequence[Any] = [(step, module.get_function(step.entry)) for step in program.steps]
+
+    def enqueue(call: int) -> None:
+        for step, function in functions:
+            launch(function, step, sets.bases[call % len(sets.bases)])
+
+    return enqueue
+
+
+@contextmanager
+def gpu_errors(what: str) -> Iterator[None]:
+    """Turn what CuPy raises when a device fails, or has no room, into one line."""
+    import cupy
+
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise DiffcheckError(f"{what}: the GPU has no room for it ({_line(error)})") from error
+    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+        raise DiffcheckError(f"{what}: the GPU failed ({_line(error)})") from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
