@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 __all__ = [
     "CONTRACT",
+    "SOURCE_STAMP",
     "ContextError",
     "CudaError",
     "DeviceArray",
@@ -47,8 +48,11 @@ __all__ = [
 ]
 
 CONTRACT: Final[str]
-SOURCE_STAMP: Final[str]
 """Version of the numeric contract that plans belong to, such as `splitk/1`."""
+
+SOURCE_STAMP: Final[str]
+"""The commit that the module was built from by `make wheel` and the files that differed from it, tabs between; empty
+in every other build."""
 
 _Dim3: TypeAlias = tuple[int, int, int]
 _Storage: TypeAlias = Literal["f32", "f16"]
