@@ -1,0 +1,120 @@
+"""A device whose times are a formula: it tries the A/B's order of work, not its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from tests.factory.ab import parity, row_content
+
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
+from diffcheck.ab.nvml import Monitor
+from diffcheck.experiment.rows import ExperimentRow
+from diffcheck.receipts.ab.host import ForeignProcess, HostFacts, PtxasFacts
+from diffcheck.receipts.ab.rows import ArmRow, PeerRow
+from diffcheck.receipts.ab.samples import Reading
+from diffcheck.receipts.metrics import Check
+
+
+@dataclass
+class Watch:
+    """A monitor: every reading has the clocks given and the reasons that `throttle` gives for its number."""
+
+    throttle: Callable[[int], tuple[str, ...] | None] = lambda _: ()
+    users: tuple[ForeignProcess, ...] | None = ()
+    readings: int = 0
+
+    def read(self) -> Reading:
+        self.readings += 1
+        reasons = self.throttle(self.readings)
+        return Reading(sm_mhz=1980, memory_mhz=3201, temperature_c=40.0, power_w=400.0, throttle=reasons)
+
+    def processes(self) -> tuple[ForeignProcess, ...] | None:
+        return self.users
+
+
+@dataclass
+class FormulaRow:
+    """A row: its baseline streams at 3 GB/ms, its candidate takes `ratio` times that, each replay with 0.1 % noise."""
+
+    row: ExperimentRow
+    relation: str
+    ratio: float
+    holds: bool
+    on_replay: Callable[[str], None]
+    rng: np.random.Generator
+    deaf: bool
+    buffer_sets: int = 4
+    empty_launches: int = 2
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        content = row_content(self.row, self.relation)
+        self.kv_bytes = self.row.baseline_case.kv_bytes
+        self.baseline = ArmRow.model_validate(content["baseline"])
+        self.candidate = ArmRow.model_validate(content["candidate"])
+        checks = parity(self.row, self.relation)
+        if not self.holds:
+            checks[0]["holds"] = False
+        self.parity = tuple(Check.model_validate(check) for check in checks)
+
+    def replay(self, name: str) -> float:
+        self.on_replay(name)
+        base = 2.0 + self.kv_bytes / 3.0e6
+        noise = float(np.exp(self.rng.normal(0.0, 0.001)))
+        if name in {BASELINE, BASELINE_AGAIN}:
+            return base * noise
+        if name == CANDIDATE:
+            return base * self.ratio * noise
+        if name == EMPTY:
+            return 2.0 * noise
+        if name.startswith("read"):
+            return 0.9 * base * noise
+        return base * (1.0 if self.deaf else float(1 + planted_share(name))) * noise
+
+    def read_floors(self) -> Sequence[tuple[str, str]]:
+        return (("read, 1", "one block"), ("read, 2", "two blocks"))
+
+    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
+        del baseline_us
+        return tuple(
+            PeerRow(name=name, version=None, samples_us=(), median_us=None, ratio=None, reason="not installed")
+            for name in names
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FormulaBench:
+    """The device; `fails` names rows that do not relate, `on_replay` may raise what a driver raises.
+
+    A deaf one takes no longer for planted work.
+    """
+
+    facts: HostFacts
+    relation: str = "bitwise"
+    ratio: float = 0.99
+    fails: frozenset[str] = frozenset()
+    on_replay: Callable[[str], None] = lambda _: None
+    monitor: Monitor = field(default_factory=Watch)
+    target: str = "sm_90"
+    profile: str = "h200"
+    deaf: bool = False
+    opened: list[FormulaRow] = field(default_factory=list)
+
+    def open_row(self, row: ExperimentRow) -> FormulaRow:
+        rng = np.random.default_rng(len(self.opened))
+        holds = row.name not in self.fails
+        made = FormulaRow(row, self.relation, self.ratio, holds, self.on_replay, rng, self.deaf)
+        self.opened.append(made)
+        return made
+
+    def host(self, host_id: str | None) -> HostFacts:
+        return self.facts.model_copy(update={"id": host_id})
+
+    def ptxas(self, arms: Sequence[str], entries: Sequence[str]) -> PtxasFacts | None:
+        del arms, entries
+        return None
