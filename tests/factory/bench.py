@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.factory.ab import parity, row_content
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
 from diffcheck.ab.nvml import Monitor
@@ -15,6 +14,7 @@ from diffcheck.receipts.ab.host import ForeignProcess, HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
 from diffcheck.receipts.ab.samples import Reading
 from diffcheck.receipts.metrics import Check
+from tests.factory.ab import parity, row_content
 
 
 @dataclass
