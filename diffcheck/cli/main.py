@@ -20,6 +20,7 @@ from diffcheck.cli import (
     parity,
     ptx,
     receipt,
+    sanitize,
     selftest,
     simulate,
     subjects,
@@ -59,6 +60,7 @@ def root(
 listing.register(app)
 parity.register(app)
 selftest.register(app)
+sanitize.register(app)
 mutants.register(app)
 assemble.register(app)
 ptx.register(app)
