@@ -68,12 +68,23 @@ class Gpu:
         return choose_profile(self.arch, self.sms)
 
     def load(self, entries: Iterable[str]) -> Mapping[str, Kernel]:
-        """Load one module with the entries, and make every kernel ready to launch."""
+        """Load one module with the entries, and make every kernel ready to launch.
+
+        Raises `DeviceUnavailableError` when the driver refuses the text, with its version and the driver's.
+        """
         built = build_module(entries, self.target)
         with self.context:
             module = self._cupy.cuda.function.Module()
-            module.load(built.text.encode())
+            try:
+                module.load(built.text.encode())
+            except self._cupy.cuda.driver.CUDADriverError as error:
+                raise DeviceUnavailableError(self._refusal(built, error)) from None
             return {entry: self._kernel(module, built, entry) for entry in built.entries}
+
+    def _refusal(self, built: BuiltModule, error: Exception) -> str:
+        newest = int(self._cupy.cuda.runtime.driverGetVersion())
+        driver = f"the driver, for CUDA {newest // 1000}.{newest % 1000 // 10},"
+        return f"{driver} refuses PTX {built.version} for {built.target}: {' '.join(str(error).split())}"
 
     def _kernel(self, module: Any, built: BuiltModule, entry: str) -> Kernel:
         function = module.get_function(entry)

@@ -35,6 +35,7 @@ from diffcheck.executors.builds import Build
 from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.parity.judge_case import CaseRun
 from diffcheck.parity.suite import Report, Request, Setup, run_suite
+from diffcheck.parity.unlike import only_unlike
 from diffcheck.receipts.build import build_receipt
 from diffcheck.receipts.model import Receipt
 from diffcheck.receipts.write import write_json, write_text
@@ -53,6 +54,10 @@ def parity_command(
         str, typer.Option("--executor", metavar="NAME", help="machine, gpu, or auto: the machine and then a GPU.")
     ] = "auto",
     target: Target = None,
+    unlike: Annotated[
+        list[str] | None,
+        typer.Option("--unlike", metavar="sm_XX", help="Only cases whose programs differ from those of this target."),
+    ] = None,
     profile: Profile = None,
     build: BuildName = None,
     json: JsonFile = None,
@@ -72,7 +77,11 @@ def parity_command(
     chosen_build = choose_build("jit" if build is None else build)
     selected, notes = select_executors(executor)
     executors = built(selected, chosen_build) if build is not None else selected
-    request = Request(cases, select_arms(arm or []), reference_arm(), _setups(executors, target, profile))
+    arms, setups = select_arms(arm or []), _setups(executors, target, profile)
+    others = [choose_target(name) for name in unlike or []]
+    for setup in setups if others else []:
+        cases = only_unlike(cases, arms, setup.target, others, setup.profile)
+    request = Request(cases, arms, reference_arm(), setups)
     for note in notes if arm else [*notes, *left_out()]:
         terminal.console().print(f"left out: {note}", markup=False)
     report = _run(request)

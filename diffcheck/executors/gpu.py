@@ -109,20 +109,29 @@ class GpuExecutor:
         stream.synchronize()
         start = time.perf_counter()
         try:
-            module = load_module(program.ptx, self.build)
+            module = self._load(program)
             for step in program.steps:
                 launch(module.get_function(step.entry), step, bases)
             stream.synchronize()
             seconds = time.perf_counter() - start
             after = {name: words.get() for name, words in memory.items()}
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            # Versions are what a refusal is mostly about.
-            versions = f"PTX {ptx_version(program.ptx)}, driver for CUDA {self.device_facts()['driver_version']}"
-            raise ExecutionError(f"{program.name}: {_line(error)} ({versions})") from error
-        except AssembleError as error:
-            raise ExecutionError(f"{program.name}: {error}") from error
+            raise ExecutionError(f"{program.name}: {_line(error)}") from error
         out = program.outputs.out
         return Outcome(out.over(after[out.buffer.name]), after, seconds)
+
+    def _load(self, program: Program) -> Any:
+        import cupy
+
+        try:
+            return load_module(program.ptx, self.build)
+        except AssembleError as error:
+            raise ExecutionError(f"{program.name}: {error}") from error
+        except cupy.cuda.driver.CUDADriverError as error:
+            # Versions are what a refusal is mostly about.
+            newest = _cuda_version(cupy.cuda.runtime.driverGetVersion())
+            versions = f"PTX {ptx_version(program.ptx)}, driver for CUDA {newest}"
+            raise ExecutionError(f"{program.name}: {_line(error)} ({versions})") from error
 
 
 @lru_cache(maxsize=512)

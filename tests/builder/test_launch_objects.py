@@ -71,6 +71,36 @@ def fake(address: int, shape: tuple[int, ...], typestr: str) -> Any:
     return SimpleNamespace(__cuda_array_interface__=interface, data=SimpleNamespace(ptr=address))
 
 
+class RefusedError(Exception):
+    """What the driver says, over two lines."""
+
+
+def refusing_cupy() -> Any:
+    """CuPy on a device of sm_90 whose driver takes no PTX."""
+
+    def load(_text: bytes) -> None:
+        raise RefusedError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION:\nan unsupported toolchain")
+
+    class Device(contextlib.nullcontext[None]):
+        id, compute_capability, attributes = 0, "90", {"MultiProcessorCount": 132}
+
+    cuda = SimpleNamespace(
+        runtime=SimpleNamespace(getDeviceCount=lambda: 1, driverGetVersion=lambda: 12040),
+        driver=SimpleNamespace(CUDADriverError=RefusedError),
+        function=SimpleNamespace(Module=lambda: SimpleNamespace(load=load)),
+        Device=lambda _index: Device(),
+    )
+    return SimpleNamespace(cuda=cuda)
+
+
+def test_a_driver_that_refuses_the_text_is_named_with_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_module, "_cupy", refusing_cupy)
+    line = r"^the driver, for CUDA 12\.4, refuses PTX \d\.\d for sm_90: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: an unsupp"
+    with pytest.raises(DeviceUnavailableError, match=line) as caught:
+        gpu_module.Gpu().load(("splitk_reduce_d256",))
+    assert "\n" not in str(caught.value)
+
+
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_module, "Gpu", FakeGpu)

@@ -143,7 +143,7 @@ def run_shuffles(text: str, count: int, executor: Executor, build: Build) -> U32
         return np.asarray(memory.read(out, np.uint32, (count, LANES, 2)))
     import cupy
 
-    words = cupy.full((count, LANES, 2), 0xDEAD, dtype=np.uint32)
+    words = cupy.asarray(np.full((count, LANES, 2), 0xDEAD, dtype=np.uint32))
     kernel = load_module(text, build).get_function("shuffles")
     kernel((1, 1, 1), (LANES, 1, 1), (np.uint64(words.data.ptr),))
     return np.asarray(words.get())

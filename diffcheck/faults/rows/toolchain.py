@@ -16,6 +16,7 @@ FAULTS = (
             "tests/unit/test_assemble.py::test_every_kernel_assembles_within_its_limits",
             f"{_TESTS}::test_a_version_that_the_assembler_does_not_know_is_named_with_its_own",
             f"{_TESTS}::test_a_version_that_the_driver_does_not_know_is_named_with_its_own",
+            "tests/builder/test_launch_objects.py::test_a_driver_that_refuses_the_text_is_named_with_both_versions",
         ),
         commands=("diffcheck assemble",),
     ),
