@@ -100,7 +100,7 @@ class GpuRow:
     def _upload(self) -> None:
         first, second = (side.program for side in self._sides)
         own = upload(first, self.buffer_sets)
-        shared = first.inputs.k.buffer is second.inputs.k.buffer
+        shared = first.decode_inputs.k.buffer is second.decode_inputs.k.buffer
         other = upload(second, self.buffer_sets, own if shared else None)
         self._sets = (own, other)
         self._things = {

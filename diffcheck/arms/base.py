@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 from diffcheck.cases import Case, Stage, Storage
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Outcome, Program
-from diffcheck.generators import CaseInputs, Inputs
+from diffcheck.generators import CaseInputs, Inputs, decode_inputs
 from diffcheck.layouts import Outputs
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ class Problem:
     @property
     def decode_inputs(self) -> Inputs:
         """q, K and V. Raises `TypeError` for a problem that only merges partials, which no arm without splits has."""
-        if not isinstance(self.inputs, Inputs):
-            raise TypeError(f"{self.name}: partials to merge, where q, K and V are needed")
-        return self.inputs
+        return decode_inputs(self.inputs, self.name)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffcheck.buffers import Buffer, Placed
-from diffcheck.generators import CaseInputs, Inputs
+from diffcheck.generators import CaseInputs, Inputs, decode_inputs
 from diffcheck.layouts import Outputs
 
 Dim3: TypeAlias = tuple[int, int, int]
@@ -89,9 +89,7 @@ class Program:
     @property
     def decode_inputs(self) -> Inputs:
         """q, K and V. Raises `TypeError` for a program that only merges partials."""
-        if not isinstance(self.inputs, Inputs):
-            raise TypeError(f"{self.name}: partials to merge, where q, K and V are needed")
-        return self.inputs
+        return decode_inputs(self.inputs, self.name)
 
     def regions(self) -> tuple[Region, ...]:
         """Return every buffer that the launches address, each once, in the order of their first use."""

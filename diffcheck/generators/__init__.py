@@ -17,6 +17,7 @@ from diffcheck.generators.base import (
     Inputs,
     Partials,
     Request,
+    decode_inputs,
     registered,
     stream_rng,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "GeneratorInfo",
     "Inputs",
     "Partials",
+    "decode_inputs",
     "expectation",
     "generate",
     "generate_for",

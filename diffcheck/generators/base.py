@@ -76,6 +76,13 @@ CaseInputs: TypeAlias = Inputs | Partials
 """What a case gives to its kernels: q, K and V, or only partials to merge."""
 
 
+def decode_inputs(inputs: CaseInputs, name: str) -> Inputs:
+    """Return q, K and V. Raises `TypeError`, which starts with `name`, for partials to merge."""
+    if not isinstance(inputs, Inputs):
+        raise TypeError(f"{name}: partials to merge, where q, K and V are needed")
+    return inputs
+
+
 def _damage(buffers: Iterable[Buffer], after: Damaged | None) -> list[Damage]:
     return [d for b in buffers for d in b.damage(None if after is None else after[b.name])]
 

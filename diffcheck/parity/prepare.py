@@ -11,7 +11,7 @@ import numpy.typing as npt
 from diffcheck.arms import HostArm, Problem
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
-from diffcheck.generators import CaseInputs, generate_for
+from diffcheck.generators import CaseInputs, Inputs, decode_inputs, generate_for
 from diffcheck.judge import attention_oracle, judge_split
 from diffcheck.layouts import allocate_outputs
 from diffcheck.oracle import OracleResult
@@ -39,6 +39,11 @@ class Prepared:
     expected_by: str
     facts: CaseFacts
     record: ReferenceCase
+
+    @property
+    def decode_inputs(self) -> Inputs:
+        """q, K and V. Raises `TypeError` for a case that only merges partials."""
+        return decode_inputs(self.inputs, self.case.name)
 
     def problem(self, name: str) -> Problem:
         """Return the problem with fresh output memory; `name` shows in an executor's error messages."""

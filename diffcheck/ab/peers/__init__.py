@@ -37,7 +37,7 @@ def time_peers(names: Sequence[str], prepared: Prepared, sets: int, baseline_us:
 
 def _time_one(peer: Peer, prepared: Prepared, sets: int, baseline_us: float) -> PeerRow:
     try:
-        ready = peer.prepare(prepared.inputs, sets)
+        ready = peer.prepare(prepared.decode_inputs, sets)
         out = ready.result()
         ready.replay_us()
         samples = tuple(ready.replay_us() for _ in range(REPLAYS))
