@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
 
@@ -18,3 +20,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("differential", "comparison of arms (tests/differential)")
     group.addoption("--executor", choices=("machine", "gpu"), help="only this executor (default: both)")
     group.addoption("--suite", choices=SUITES, help="all cases of a suite (default: quick, part of matrix)")
+
+
+@pytest.fixture(scope="module")
+def cupy() -> Any:
+    """CuPy, with the first device's context current; skips, with the reason, where there is none that can be used."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    try:
+        cupy.cuda.Device(0).use()
+        cupy.zeros(1)
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        pytest.skip(f"no usable CUDA device: {error}")
+    if int(cupy.cuda.Device(0).compute_capability) < 80:
+        pytest.skip("the device is older than sm_80")
+    return cupy
+
+
+@pytest.fixture(scope="module")
+def torch(cupy: Any) -> Any:
+    """PyTorch with a CUDA device."""
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA device")
+    return torch

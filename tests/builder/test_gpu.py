@@ -2,77 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from py_builder_kernel import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError, NaiveDecode, SplitKDecode
-from py_builder_kernel.gpu import Gpu
-from rust_kernel import twin
+from py_builder_kernel import ArgumentTypeError, ArgumentValueError, NaiveDecode, SplitKDecode
+from tests.on_gpu import HEAD_DIM, assert_bits, expected, inputs, on_device
 
 pytestmark = pytest.mark.gpu
-
-HEAD_DIM = 256
-HOST_TYPES = {"f16": np.float16, "f32": np.float32}
-# Rows of K and V past the context, poisoned, so that reading one shows.
-TAIL = 13
-
-
-@pytest.fixture(scope="module")
-def cupy() -> Any:
-    try:
-        Gpu()
-    except DeviceUnavailableError as error:
-        pytest.skip(str(error))
-    import cupy
-
-    return cupy
-
-
-@pytest.fixture(scope="module")
-def torch(cupy: Any) -> Any:
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("torch has no CUDA device")
-    return torch
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """One position's inputs on the host; K and V have NaN rows past the context."""
-
-    q: npt.NDArray[np.float32]
-    k: npt.NDArray[Any]
-    v: npt.NDArray[Any]
-    kv_len: int
-
-
-def inputs(kv_len: int, heads: int = 16, kv_heads: int = 4, storage: str = "f16", seed: int = 1) -> Inputs:
-    rng = np.random.default_rng([seed, kv_len, heads, kv_heads])
-    q = rng.standard_normal((heads, HEAD_DIM), dtype=np.float32)
-    k, v = (
-        rng.standard_normal((kv_len + TAIL, kv_heads, HEAD_DIM), dtype=np.float32).astype(HOST_TYPES[storage])
-        for _ in range(2)
-    )
-    k[kv_len:] = np.nan
-    v[kv_len:] = np.nan
-    return Inputs(q, k, v, kv_len)
-
-
-def on_device(cupy: Any, host: Inputs) -> tuple[Any, Any, Any]:
-    return cupy.asarray(host.q), cupy.asarray(host.k), cupy.asarray(host.v)
-
-
-def expected(decode: SplitKDecode, host: Inputs) -> npt.NDArray[np.float32]:
-    return twin.decode(host.q, host.k, host.v, decode.plan(host.kv_len))
-
-
-def assert_bits(got: Any, want: npt.NDArray[np.float32]) -> None:
-    values = got.get() if hasattr(got, "get") else got.cpu().numpy()
-    np.testing.assert_array_equal(values.view(np.uint32), want.view(np.uint32))
 
 
 @pytest.mark.parametrize("storage", ["f16", "f32"])

@@ -5,86 +5,23 @@ from __future__ import annotations
 import gc
 import json
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from rust_kernel import twin
 from rust_kernel.decode import ContextError, DeviceArray, SplitKDecode, ptx_text
+from tests.on_gpu import HEAD_DIM, assert_bits, expected, inputs, on_device
 
 pytestmark = pytest.mark.gpu
 
 MANIFEST = Path(__file__).resolve().parents[2] / "rust_kernel" / "ptx" / "manifest.json"
-HEAD_DIM = 256
-HOST_TYPES = {"f16": np.float16, "f32": np.float32}
-# Rows of K and V past the context, poisoned, so that reading one shows.
-TAIL = 13
 
 
-@pytest.fixture(scope="module")
-def cupy() -> Any:
-    """CuPy, with the first device's context current."""
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
-    try:
-        cupy.cuda.Device(0).use()
-        cupy.zeros(1)
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        pytest.skip(f"no usable CUDA device: {error}")
-    if int(cupy.cuda.Device(0).compute_capability) < 80:
-        pytest.skip("the device is older than sm_80")
-    return cupy
-
-
-@pytest.fixture(scope="module")
-def torch(cupy: Any) -> Any:
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("torch has no CUDA device")
-    return torch
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """One position's inputs on the host; K and V have NaN rows past the context."""
-
-    q: npt.NDArray[np.float32]
-    k: npt.NDArray[Any]
-    v: npt.NDArray[Any]
-    kv_len: int
-
-
-def inputs(kv_len: int, heads: int = 16, kv_heads: int = 4, storage: str = "f16", seed: int = 1) -> Inputs:
-    rng = np.random.default_rng([seed, kv_len, heads, kv_heads])
-    q = rng.standard_normal((heads, HEAD_DIM), dtype=np.float32)
-    k, v = (
-        rng.standard_normal((kv_len + TAIL, kv_heads, HEAD_DIM), dtype=np.float32).astype(HOST_TYPES[storage])
-        for _ in range(2)
-    )
-    k[kv_len:] = np.nan
-    v[kv_len:] = np.nan
-    return Inputs(q, k, v, kv_len)
-
-
-def on_device(cupy: Any, host: Inputs) -> list[Any]:
-    return [cupy.asarray(array) for array in (host.q, host.k, host.v)]
-
-
-def expected(decode: SplitKDecode, host: Inputs) -> npt.NDArray[np.float32]:
-    return twin.decode(host.q, host.k, host.v, decode.plan(host.kv_len))
-
-
-def run(decode: SplitKDecode, arrays: list[Any], kv_len: int, **keywords: Any) -> Any:
+def run(decode: SplitKDecode, arrays: tuple[Any, Any, Any], kv_len: int, **keywords: Any) -> Any:
     q, k, v = arrays
     return decode(q, k, v, kv_len, **keywords)
-
-
-def assert_bits(got: Any, want: npt.NDArray[np.float32]) -> None:
-    values = got.get() if hasattr(got, "get") else got.cpu().numpy()
-    np.testing.assert_array_equal(values.view(np.uint32), want.view(np.uint32))
 
 
 @pytest.mark.parametrize("storage", ["f16", "f32"])
@@ -255,7 +192,7 @@ def test_every_way_to_name_a_stream_queues_on_it(cupy: Any) -> None:
 def test_torch_tensors_are_read_and_written_in_place(torch: Any, storage: str) -> None:
     host = inputs(4097, storage=storage)
     decode = SplitKDecode(16, 4, 4097, storage=storage)
-    arrays = [torch.from_numpy(array).cuda() for array in (host.q, host.k, host.v)]
+    arrays = tuple(torch.from_numpy(array).cuda() for array in (host.q, host.k, host.v))
     out = torch.full((16, HEAD_DIM), float("nan"), device="cuda")
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -277,7 +214,7 @@ def test_torch_tensors_are_read_and_written_in_place(torch: Any, storage: str) -
 def test_a_torch_graph_captures_a_call(torch: Any) -> None:
     host = inputs(300)
     decode = SplitKDecode(16, 4, 300)
-    arrays = [torch.from_numpy(array).cuda() for array in (host.q, host.k, host.v)]
+    arrays = tuple(torch.from_numpy(array).cuda() for array in (host.q, host.k, host.v))
     out = torch.full((16, HEAD_DIM), float("nan"), device="cuda")
     graph = torch.cuda.CUDAGraph()
     torch.cuda.synchronize()
@@ -326,7 +263,7 @@ def test_a_refused_call_leaves_the_next_one_right(cupy: Any) -> None:
     for error, line, (*arrays, kv_len) in refused:
         with pytest.raises(error, match=line):
             run(decode, arrays, kv_len, out=out)
-        run(decode, [q, k, v], 100, out=out)
+        run(decode, (q, k, v), 100, out=out)
         assert_bits(out, expected(decode, host))
         out.fill(np.nan)
     with pytest.raises(ValueError, match=r"^device is 99; allowed: 0"):
