@@ -19,12 +19,12 @@ def of_file(path: Path) -> str:
 
 
 @cache
-def of_package(package: str, *parts: str) -> str:
+def of_package(package: str, *parts: str, without: tuple[str, ...] = ()) -> str:
     """Return one digest of the `.py` and `.toml` files of an importable package, or of some files and folders in it.
 
     Each file enters with its path inside the package, so that a renamed file changes the digest. `parts` are paths
-    relative to the package, such as `kernels` or `cases.py`; none means all of it. Raises `FileNotFoundError` when the
-    package or a part does not exist.
+    relative to the package, such as `kernels` or `cases.py`; none means all of it. `without` are paths that are
+    left out of it, folders with all they hold. Raises `FileNotFoundError` when the package or a part does not exist.
     """
     root = _folder_of(package)
     hasher = hashlib.sha256()
@@ -33,6 +33,8 @@ def of_package(package: str, *parts: str) -> str:
         if not start.exists():
             raise FileNotFoundError(f"package {package} has no {part}")
         for file in [start] if start.is_file() else _sources(start):
+            if any(file == root / path or root / path in file.parents for path in without):
+                continue
             content = file.read_bytes()
             hasher.update(f"{file.relative_to(root).as_posix()}\0{len(content)}\0".encode())
             hasher.update(content)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import diffcheck
+from diffcheck import digest
 from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.subjects import lock as lock_module
 from diffcheck.subjects import tree
 from diffcheck.subjects.lock import RENEW, computed_lock, read_lock
-from diffcheck.subjects.sources import locked_sources
+from diffcheck.subjects.sources import NO_TIMING, TIMING_SOURCES, locked_sources
 from diffcheck.subjects.tree import newest_target, run_subjects, tree_subjects
 
 
@@ -73,3 +75,28 @@ def test_lock_that_cannot_be_read_says_how_to_renew_it(monkeypatch: pytest.Monke
     monkeypatch.setattr(lock_module, "lock_path", lambda: tmp_path / "none.json")
     with pytest.raises(DiffcheckError, match="subjects --update"):
         read_lock()
+
+
+def test_what_is_left_out_of_the_timing_code_exists_and_is_part_of_it() -> None:
+    package = Path(diffcheck.__file__).parent
+    for path in NO_TIMING:
+        assert (package / path).exists(), path
+        assert path.split("/")[0] in TIMING_SOURCES
+
+
+def test_a_digest_leaves_out_what_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "some_package_of_a_test"
+    (package / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "a.py", "b.py", "inner/c.py", "inner/d.toml"):
+        (package / name).write_text(name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def of(*without: str) -> str:
+        digest.of_package.cache_clear()
+        return digest.of_package(package.name, without=without)
+
+    before = (of(), of("inner"), of("a.py", "inner/c.py"))
+    assert len(set(before)) == 3
+    (package / "inner" / "c.py").write_text("changed")
+    after = (of(), of("inner"), of("a.py", "inner/c.py"))
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False, True, True]
