@@ -78,7 +78,8 @@ class GpuRow:
     def replay(self, name: str) -> float:
         """Replay a graph once; see `RowBench`."""
         with gpu_errors(f"row {self._prepared.case.name}, {name}"):
-            return replay_us(self._graph(name))
+            graph = self._graph(name)
+            return replay_us(graph) / graph.calls
 
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return the graphs that only read; see `RowBench`."""
