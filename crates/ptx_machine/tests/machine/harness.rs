@@ -1,6 +1,9 @@
 //! Runs one line of PTX on many operands, one a thread.
 
-use ptx_machine::{AllocOptions, Arg, Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, launch};
+use ptx_machine::{
+    AllocOptions, Arg, Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, Watch, launch,
+    launch_watched,
+};
 
 /// A type of an operand: what a register of it is declared as, its size, and how it is loaded.
 #[derive(Clone, Copy)]
@@ -112,6 +115,12 @@ impl Kernel {
     pub fn try_run(&mut self, args: &[u64]) -> Result<LaunchStats, LaunchError> {
         let args: Vec<_> = args.iter().map(|&a| Arg::int(a.into())).collect();
         launch(&self.module, "k", &mut self.memory, &self.config, &args)
+    }
+
+    /// As [`Kernel::try_run`], and tells `watch` what is executed.
+    pub fn watched(&mut self, args: &[u64], watch: &mut Watch<'_>) -> Result<LaunchStats, LaunchError> {
+        let args: Vec<_> = args.iter().map(|&a| Arg::int(a.into())).collect();
+        launch_watched(&self.module, "k", &mut self.memory, &self.config, &args, watch)
     }
 
     /// Runs a kernel that must end well.

@@ -19,4 +19,5 @@ mod refusals;
 mod shuffles;
 mod soundness;
 mod unknown;
+mod watched;
 mod words;

@@ -65,7 +65,8 @@ impl ProfileOptions {
         }
         let total = profile.total();
         let mut hot: Vec<&LineProfile> = profile.lines.iter().collect();
-        hot.sort_by_key(|line| std::cmp::Reverse(line.warps));
+        // Of those that ran as often, first the one that moved the most.
+        hot.sort_by_key(|line| std::cmp::Reverse((line.warps, passes(line))));
         let left = hot.len().saturating_sub(self.profile_lines);
         hot.truncate(self.profile_lines);
         let mut lines = vec![format!("{:>6} {:>12} {:>5} {:>5}  instruction", "line", "warps", "%", "lanes")];
@@ -84,6 +85,11 @@ fn rows(line: &LineProfile, all: u64) -> Vec<String> {
     let counts = format!("{:>6} {:>12} {share:>5.1} {:>5.1}", line.line, line.warps, line.lanes());
     let row = format!("{counts}  {}", line.instruction);
     std::iter::once(row).chain(notes(line).iter().map(|note| format!("{:35}{note}", ""))).collect()
+}
+
+/// Passes of shared memory and sectors of the rest that an instruction took.
+fn passes(line: &LineProfile) -> u64 {
+    line.shared.wavefronts + line.global.sectors + line.local.sectors
 }
 
 /// What is worth saying of an instruction besides how often it ran.

@@ -188,8 +188,14 @@ fn progression(value: &TraceValue, lanes: &[u32]) -> Option<String> {
     let holds = lanes.iter().all(|&lane| whole(value, lane) == Some(origin + step * i128::from(lane)));
     let sign = if step < 0 { "-" } else { "+" };
     let each = if step.abs() == 1 { String::new() } else { format!("{}*", step.abs()) };
-    let point = if matches!(value.ty, Scalar::F32 | Scalar::F64) { ".0" } else { "" };
-    (holds && origin >= 0).then(|| format!("{}{point} {sign} {each}lane", show_integer(value.ty, origin)))
+    let is_float = matches!(value.ty, Scalar::F32 | Scalar::F64);
+    let start = match (origin, is_float) {
+        (0, false) => String::new(),
+        (_, false) => format!("{} {sign} ", show_integer(value.ty, origin)),
+        (_, true) => format!("{origin}.0 {sign} "),
+    };
+    // A negative step from zero leaves the numbers that are counted in.
+    (holds && (origin > 0 || origin == 0 && step > 0)).then(|| format!("{start}{each}lane"))
 }
 
 /// Lane by lane, neighbours with one value together.
