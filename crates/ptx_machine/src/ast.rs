@@ -174,6 +174,11 @@ impl Special {
         if matches!(self, Self::Clock64 | Self::Globaltimer | Self::Gridid) { 64 } else { 32 }
     }
 
+    /// The special register that a register of this name would hide: with `%tid` declared, `%tid.x` is part of that.
+    pub fn hidden_by(name: &str) -> Option<&'static str> {
+        Self::ALL.iter().map(|(_, word)| *word).find(|word| word.split('.').next() == Some(name))
+    }
+
     /// The special register that `word` names.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, name)| *name == word).map(|(special, _)| *special)

@@ -3,7 +3,7 @@
 use super::scope::{MAX_DEPTH, MAX_RANGE, Name, Scopes};
 use super::variable::MAX_VARIABLES;
 use super::{Parsed, Parser};
-use crate::ast::{Function, Instruction, Register, RegisterId, Symbol};
+use crate::ast::{Function, Instruction, Register, RegisterId, Special, Symbol};
 use crate::error::excerpt;
 use crate::lexer::Token;
 use crate::types::{Scalar, Space};
@@ -117,6 +117,9 @@ impl<'s> Parser<'s> {
             } else {
                 if body.scopes.is_taken(name) {
                     return Err(self.error(format!("{name} is declared twice")));
+                }
+                if let Some(hidden) = Special::hidden_by(name) {
+                    return Err(self.error(format!("{name} hides the special register {hidden}")));
                 }
                 body.scopes.declare(name, Name::Register(body.function.registers.len() as RegisterId));
                 body.function.registers.push(Register { name, ty });

@@ -86,6 +86,7 @@ fn names_and_labels() {
     assert!(error.message.contains("label NOWHERE is not defined"));
     assert!(refuse(body("A: A: ret;")).message.contains("label A is defined twice"));
     assert!(refuse(body(".reg .u32 %q; .reg .u32 %q;")).message.contains("%q is declared twice"));
+    assert!(refuse(body(".reg .u32 %tid;")).message.contains("%tid hides the special register %tid.x"));
     assert!(refuse(body("{ { bra IN; } } { IN: ret; }")).message.contains("label IN is not defined"));
 }
 
