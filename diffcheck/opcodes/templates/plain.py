@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Final
@@ -25,24 +25,45 @@ _NAMES: Final = "abcdefgh"
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to write one operand: its text, with the separator before it, and the fields that it reads and writes."""
+    """One way to write one operand: its text, with the separator before it, and the fields that it reads and writes.
+
+    It reads an immediate where that is given; `negated` says that it reads a predicate the other way round.
+    """
 
     text: str
     inputs: tuple[Field, ...] = ()
     outputs: tuple[Field, ...] = ()
+    immediate: int | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One way to write an instruction: a choice for each operand, and what its outputs are called."""
+
+    number: int
+    choices: tuple[Choice, ...]
+
+    def name(self, field: Field) -> str:
+        """The name of an output, which every shape has for itself."""
+        return f"{field.name}{self.number or ''}"
+
+
+def shapes(bound: Bound) -> list[Shape]:
+    """Every way to write the operands of a form."""
+    places = [_choices(bound, word, place) for place, word in enumerate(bound.form.operands)]
+    return [Shape(number, chosen) for number, chosen in enumerate(product(*places))]
 
 
 def plain(bound: Bound) -> Body:
     """A test of a form whose operands are registers, predicates and immediates."""
-    places = [_choices(bound, word, place) for place, word in enumerate(bound.form.operands)]
     inputs: dict[str, Field] = {}
     outputs: list[Field] = []
     lines = []
-    for shape, chosen in enumerate(product(*places)):
-        renamed = {f"%{f.name}": f"%{f.name}{shape or ''}" for choice in chosen for f in choice.outputs}
-        outputs += [Field(renamed[f"%{f.name}"][1:], f.type) for choice in chosen for f in choice.outputs]
-        inputs |= {f.name: f for choice in chosen for f in choice.inputs}
-        lines.append(f"{bound.mnemonic}{_operands(chosen, renamed)};")
+    for shape in shapes(bound):
+        outputs += [Field(shape.name(f), f.type) for choice in shape.choices for f in choice.outputs]
+        inputs |= {f.name: f for choice in shape.choices for f in choice.inputs}
+        lines.append(f"{bound.mnemonic}{_operands(shape)};")
     fields = tuple(inputs.values())
     return Body(fields, tuple(outputs), tuple(lines), partial(_rows, fields, len(outputs)))
 
@@ -52,12 +73,12 @@ def _rows(fields: Sequence[Field], results: int) -> Columns:
     return {name: column[-_FEW_ROWS:] if results >= _MANY else column for name, column in columns.items()}
 
 
-def _operands(chosen: Sequence[Choice], renamed: dict[str, str]) -> str:
+def _operands(shape: Shape) -> str:
     text = ""
-    for choice in chosen:
+    for choice in shape.choices:
         written = choice.text
         for field in choice.outputs:
-            written = written.replace(f"%{field.name}", renamed[f"%{field.name}"])
+            written = written.replace(f"%{field.name}", f"%{shape.name(field)}")
         text += written if not text or written.startswith("|") or not written else f", {written}"
     return f" {text}" if text else ""
 
@@ -66,7 +87,7 @@ def _choices(bound: Bound, word: str, place: int) -> list[Choice]:
     """The ways to write the operand at a place of the form."""
     bare = word.removeprefix("|").removesuffix("?")
     joined = "|" if word.startswith("|") else ""
-    found = [Choice(joined + c.text, c.inputs, c.outputs) for c in _written(bound, bare, _NAMES[place])]
+    found = [replace(choice, text=joined + choice.text) for choice in _written(bound, bare, _NAMES[place])]
     return [*found, Choice("")] if word.endswith("?") else found
 
 
@@ -79,9 +100,10 @@ def _written(bound: Bound, word: str, name: str) -> list[Choice]:
         case "in" | "pin":
             found = [Choice(f"%{name}", inputs=(field,))]
         case "pin!":
-            found = [Choice(f"{sign}%{name}", inputs=(field,)) for sign in ("", "!")]
+            found = [Choice(f"{sign}%{name}", inputs=(field,), negated=sign == "!") for sign in ("", "!")]
         case "imm":
-            found = [Choice(str(value)) for value in IMMEDIATES.get(bound.form.opcode, IMMEDIATES[""])]
+            values = IMMEDIATES.get(bound.form.opcode, IMMEDIATES[""])
+            found = [Choice(str(value), immediate=value) for value in values]
         case "outpack":
             found = [Choice(_braces(parts), outputs=parts) for parts in _packs(bound, word, name)]
         case "inpack":
