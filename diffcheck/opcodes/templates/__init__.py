@@ -68,6 +68,4 @@ def template_of(bound: Bound) -> Template:
 
 def untestable(bound: Bound) -> str | None:
     """Why a form has no test; None where it has one."""
-    if bound.form.operands[-1:] == ("sreg",) and bound.form.refused:
-        return bound.form.refused
     return UNTESTABLE.get(bound.form.opcode)
