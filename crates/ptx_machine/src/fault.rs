@@ -33,6 +33,10 @@ pub enum FaultKind {
     Deadlock,
     /// A shuffle, vote or warp barrier whose member mask names lanes that are not there, or misses the executing lane.
     AbsentLane,
+    /// Two accesses that nothing orders, of different threads, to the same bytes, one of them at least a write.
+    Race,
+    /// `ld.global.nc` of memory that the same launch writes.
+    NonCoherentRead,
     /// More instructions than the step limit allows.
     StepLimit,
     /// The kernel executed `trap`.
@@ -58,6 +62,8 @@ impl FaultKind {
             Self::BadBarrier => "bad-barrier",
             Self::Deadlock => "deadlock",
             Self::AbsentLane => "absent-lane",
+            Self::Race => "race",
+            Self::NonCoherentRead => "non-coherent-read",
             Self::StepLimit => "step-limit",
             Self::Trap => "trap",
             Self::Cancelled => "cancelled",

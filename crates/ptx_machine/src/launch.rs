@@ -31,6 +31,13 @@ pub struct LaunchConfig {
     pub step_limit: Option<u64>,
     /// Which instructions of the host may be used.
     pub path: Path,
+    /// Look for races between threads. Costs some time, and host memory: about 11 bytes for each byte that the launch
+    /// touches of memory that it may store to, and for each of shared memory.
+    pub races: bool,
+    /// A number from which the order of blocks, of warps and of the sides of branches follows, on one host thread;
+    /// `None`: the machine's own. The results of a kernel without races do not depend on it, but for what its atomic
+    /// operations make depend on their order.
+    pub schedule: Option<u64>,
     /// Ends the launch soon after it is set.
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -41,7 +48,17 @@ impl LaunchConfig {
 
     /// A launch of `grid` blocks of `block` threads on all cores, without dynamic shared memory.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
-        Self { grid, block, dynamic_shared: 0, threads: 0, step_limit: None, path: Path::Auto, cancel: None }
+        Self {
+            grid,
+            block,
+            dynamic_shared: 0,
+            threads: 0,
+            step_limit: None,
+            path: Path::Auto,
+            races: true,
+            schedule: None,
+            cancel: None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ mod segment;
 
 use std::collections::HashMap;
 
-pub(crate) use segment::Segment;
+pub(crate) use segment::{Segment, SegmentPart};
 
 /// Distance between the starts of two allocations is a multiple of this, and at least this much behind each end is
 /// mapped to nothing, so that an index that overflows 32 bits lands in no neighbour.
@@ -68,7 +68,8 @@ impl Memory {
     /// If the address space is used up.
     pub fn alloc(&mut self, name: &str, bytes: &[u8], options: AllocOptions) -> Result<u64, MemoryError> {
         let base = self.reserve(name, bytes.len() as u64)?;
-        self.segments.push(Segment::from_bytes(name, base, bytes, options));
+        let number = self.segments.len() as u32;
+        self.segments.push(Segment::from_bytes(name, base, bytes, options).numbered(number));
         Ok(base)
     }
 
@@ -90,7 +91,8 @@ impl Memory {
     /// If the address space is used up.
     pub fn alloc_scratch(&mut self, name: &str, len: usize) -> Result<u64, MemoryError> {
         let base = self.reserve(name, len as u64)?;
-        self.segments.push(Segment::unwritten(name, base, len as u64, 0));
+        let number = self.segments.len() as u32;
+        self.segments.push(Segment::unwritten(name, base, len as u64, 0).numbered(number));
         Ok(base)
     }
 

@@ -353,8 +353,23 @@ pub(crate) enum Order {
     Relaxed,
     Acquire,
     Release,
-    /// `.acq_rel`, and `.sc` of a fence.
     AcqRel,
+    /// `fence.sc` and `membar`.
+    Sc,
+}
+
+impl Order {
+    pub fn is_strong(self) -> bool {
+        self != Order::Weak
+    }
+
+    pub fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcqRel | Order::Sc)
+    }
+
+    pub fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcqRel | Order::Sc)
+    }
 }
 
 /// The threads among which a strong operation or a fence orders.
@@ -506,6 +521,16 @@ pub(crate) enum Op {
     Trap,
 }
 
+impl Op {
+    /// The memory operand of a load, a store or an atomic operation.
+    pub fn access(&self) -> Option<&Access> {
+        match self {
+            Op::Load(access) | Op::Store(access) => Some(access),
+            _ => None,
+        }
+    }
+}
+
 /// What `testp` asks of a float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Testp {
@@ -598,6 +623,14 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Whether it has strong accesses to global memory, with which blocks wait for each other.
+    pub fn waits_for_blocks(&self) -> bool {
+        self.insts
+            .iter()
+            .filter_map(|i| i.op.access())
+            .any(|a| a.order.is_strong() && matches!(a.space, Space::Global | Space::Generic))
+    }
+
     /// Bytes of the host that the registers and the local memory of one warp take.
     pub fn warp_bytes(&self) -> u64 {
         let registers = size_of::<V32>() * self.count32 + size_of::<V64>() * self.count64;

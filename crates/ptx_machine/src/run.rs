@@ -70,6 +70,8 @@ pub fn launch_watched(
         params: &params,
         variables: variables.map_or(&[], |v| &v.global),
         isa: Isa::new(config.path),
+        races: config.races,
+        schedule: config.schedule,
         limits: Limits {
             steps: config.step_limit.unwrap_or(LaunchConfig::DEFAULT_STEP_LIMIT),
             cancel: config.cancel.as_deref(),

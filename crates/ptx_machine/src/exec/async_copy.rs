@@ -4,9 +4,11 @@
 //! written, so that a kernel which forgets to wait is reported where the value is used.
 
 use super::memory::{addresses, lanes};
+use super::race::CopyEnd;
 use super::regs::Regs;
 use super::shadow::{self, File};
 use super::spaces::Spaces;
+use super::witness::Witness;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
 use crate::program::{AsyncCopy, Inst, LANES, Slot};
@@ -21,13 +23,13 @@ const MOST: usize = 16;
 #[derive(Debug, Clone, Copy)]
 struct Copy {
     lane: u8,
-    bytes: u8,
     /// The bytes that were written at the source, or are filled with zeros: bit `i` for byte `i`.
     known: u16,
     /// The lane's group that it belongs to; `None`: not committed yet.
     group: Option<u32>,
-    /// Address in shared memory.
-    to: u64,
+    /// What is read, if anything is, and the place in shared memory.
+    from: Option<CopyEnd>,
+    to: CopyEnd,
     data: [u8; MOST],
 }
 
@@ -56,6 +58,7 @@ impl Copies {
         &mut self,
         regs: &Regs<'_>,
         spaces: &Spaces<'_>,
+        witness: &mut Witness<'_, '_>,
         inst: &Inst,
         how: AsyncCopy,
         mask: u32,
@@ -64,10 +67,14 @@ impl Copies {
         let from = addresses(regs, inst.s[1], how.wide_from, inst.imm >> 32, mask)?;
         let read = read_sizes(regs, inst.s[2], how.bytes, mask)?;
         for lane in lanes(mask) {
-            let (data, known) = fetch(spaces, lane, from[lane], how.bytes, read[lane])?;
+            let (data, known, from) = fetch(spaces, lane, from[lane], how.bytes, read[lane])?;
             let segment = locate(spaces, Space::Shared, lane, to[lane], how.bytes)?;
-            segment.mark_unwritten(to[lane] - segment.base, u32::from(how.bytes));
-            self.pending.push(Copy { lane: lane as u8, bytes: how.bytes, known, group: None, to: to[lane], data });
+            let to = CopyEnd::new(Space::Shared, segment, to[lane], how.bytes);
+            for end in from.iter().chain([&to]) {
+                witness.start_copy(lane, *end, spaces)?;
+            }
+            segment.mark_unwritten(to.offset, u32::from(how.bytes));
+            self.pending.push(Copy { lane: lane as u8, known, group: None, from, to, data });
         }
         Ok(())
     }
@@ -81,31 +88,33 @@ impl Copies {
     }
 
     /// `cp.async.wait_group`: all but the last `recent` groups of each lane land.
-    pub fn wait_group(&mut self, spaces: &Spaces<'_>, mask: u32, recent: u32) {
+    pub fn wait_group(&mut self, spaces: &Spaces<'_>, witness: &mut Witness<'_, '_>, mask: u32, recent: u32) {
         let committed = self.committed;
-        self.land(spaces, mask, |c| c.group.is_some_and(|g| g + recent < committed[usize::from(c.lane)]));
+        self.land(spaces, witness, mask, |c| c.group.is_some_and(|g| g + recent < committed[usize::from(c.lane)]));
     }
 
     /// `cp.async.wait_all`: everything lands, committed or not.
-    pub fn wait_all(&mut self, spaces: &Spaces<'_>, mask: u32) {
-        self.land(spaces, mask, |_| true);
+    pub fn wait_all(&mut self, spaces: &Spaces<'_>, witness: &mut Witness<'_, '_>, mask: u32) {
+        self.land(spaces, witness, mask, |_| true);
     }
 
-    fn land(&mut self, spaces: &Spaces<'_>, mask: u32, due: impl Fn(&Copy) -> bool) {
+    fn land(&mut self, spaces: &Spaces<'_>, witness: &mut Witness<'_, '_>, mask: u32, due: impl Fn(&Copy) -> bool) {
         self.pending.retain(|copy| {
             if mask >> copy.lane & 1 == 0 || !due(copy) {
                 return true;
             }
             // The place was checked when the copy started; shared memory does not move.
-            if let Some(segment) = spaces.locate(Space::Shared, 0, copy.to, u32::from(copy.bytes)) {
-                let offset = copy.to - segment.base;
-                for (i, word) in copy.data[..usize::from(copy.bytes)].chunks_exact(4).enumerate() {
-                    let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                    segment.store(offset + 4 * i as u64, 4, u64::from(value));
-                }
-                for byte in (0..copy.bytes).filter(|byte| copy.known >> byte & 1 != 0) {
-                    segment.mark_written(offset + u64::from(byte), 1);
-                }
+            let CopyEnd { segment, offset, bytes, .. } = copy.to;
+            let segment = &spaces.shared[segment as usize];
+            for (i, word) in copy.data[..bytes as usize].chunks_exact(4).enumerate() {
+                let value = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                segment.store(offset + 4 * i as u64, 4, u64::from(value));
+            }
+            for byte in (0..bytes).filter(|byte| copy.known >> byte & 1 != 0) {
+                segment.mark_written(offset + u64::from(byte), 1);
+            }
+            for end in copy.from.iter().chain([&copy.to]) {
+                witness.land_copy(usize::from(copy.lane), *end);
             }
             false
         });
@@ -127,12 +136,19 @@ fn locate<'s>(spaces: &'s Spaces<'_>, space: Space, lane: usize, address: u64, b
     Ok(segment)
 }
 
-/// The bytes that a lane copies, and which of them are known. Memory is read only as far as `read`.
-fn fetch(spaces: &Spaces<'_>, lane: usize, from: u64, bytes: u8, read: u8) -> Checked<([u8; MOST], u16)> {
+/// The bytes that a lane copies, which of them are known, and where they were read. Memory is read only as far as
+/// `read`.
+fn fetch(
+    spaces: &Spaces<'_>,
+    lane: usize,
+    from: u64,
+    bytes: u8,
+    read: u8,
+) -> Checked<([u8; MOST], u16, Option<CopyEnd>)> {
     let mut data = [0; MOST];
     let mut known = u16::MAX;
     if read == 0 {
-        return Ok((data, known));
+        return Ok((data, known, None));
     }
     let segment = locate(spaces, Space::Global, lane, from, bytes)?;
     let offset = from - segment.base;
@@ -145,7 +161,7 @@ fn fetch(spaces: &Spaces<'_>, lane: usize, from: u64, bytes: u8, read: u8) -> Ch
             known &= !(1 << byte);
         }
     }
-    Ok((data, known))
+    Ok((data, known, Some(CopyEnd::new(Space::Global, segment, from, read))))
 }
 
 /// How many bytes each lane reads.

@@ -1,18 +1,20 @@
 //! One block: its warps take turns, and meet at barriers.
 
 use super::observe::Observer;
+use super::race::{Detector, GlobalShadow};
+use super::schedule::Schedule;
 use super::spaces::Spaces;
 use super::warp::{Stop, Warp};
-use super::{Geometry, Isa, Limits};
+use super::{Geometry, Isa, Job, Limits};
 use crate::fault::{FaultKind, Trap};
 use crate::launch::LaunchStats;
-use crate::program::{Barrier, Program};
+use crate::program::Barrier;
 
 /// Instructions that a warp executes before the next one's turn, so that one that waits for another by polling does
 /// not wait for ever.
 const TURN: u64 = 1 << 16;
 /// Barriers of a block.
-const BARRIERS: usize = 16;
+pub(super) const BARRIERS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -30,6 +32,13 @@ struct Arrivals {
     count: Option<u32>,
 }
 
+/// How far a block has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    More,
+    Ended,
+}
+
 /// A fault with the warp and instruction that it happened at.
 #[derive(Debug)]
 pub(super) struct Located {
@@ -44,46 +53,89 @@ pub(super) struct BlockRunner<'a> {
     isa: Isa,
     geometry: &'a Geometry,
     limits: Limits<'a>,
+    /// Index of the block being run.
+    block: [u32; 3],
     warps: Vec<Warp<'a>>,
     states: Vec<State>,
     spaces: Spaces<'a>,
+    races: Option<Detector<'a>>,
     barriers: [Arrivals; BARRIERS],
     steps: u64,
     pub stats: LaunchStats,
 }
 
 impl<'a> BlockRunner<'a> {
-    pub fn new(isa: Isa, program: &'a Program, geometry: &'a Geometry, spaces: Spaces<'a>, limits: Limits<'a>) -> Self {
+    pub fn new(job: &'a Job<'a>, spaces: Spaces<'a>, global: Option<&'a GlobalShadow<'a>>) -> Self {
+        let Job { program, geometry, isa, limits, .. } = job;
         let warps: Vec<_> = (0..geometry.warps() as usize).map(|w| Warp::new(program, w)).collect();
         let states = vec![State::Ready; warps.len()];
         let barriers = [Arrivals::default(); BARRIERS];
         let stats = LaunchStats { approximate: program.approximate, ..LaunchStats::default() };
-        Self { isa, geometry, limits, warps, states, spaces, barriers, steps: 0, stats }
+        let races = global.map(|global| Detector::new(program, geometry, global, &spaces));
+        let block = [0; 3];
+        Self { isa: *isa, geometry, limits: *limits, block, warps, states, spaces, races, barriers, steps: 0, stats }
     }
 
-    /// Runs the block with this index to its end.
-    pub fn run<O: Observer>(&mut self, block: [u32; 3], globals: &[u64], observer: &mut O) -> Result<(), Located> {
-        observer.block(block);
+    /// Turns to block number `n`; with a schedule, the lanes that a branch parts go in an order that it draws.
+    pub fn start(&mut self, n: u64, globals: &[u64], mut schedule: Option<&mut Schedule>) {
         self.spaces.reset();
         self.barriers = [Arrivals::default(); BARRIERS];
         self.steps = 0;
+        if let Some(races) = &mut self.races {
+            races.start_block(n as u32);
+        }
+        self.block = self.geometry.block_index(n);
         for (warp, state) in self.warps.iter_mut().zip(&mut self.states) {
-            warp.start(self.geometry.lanes(warp.index));
-            self.geometry.fill(&mut warp.regs, warp.index, block, globals);
+            warp.start(self.geometry.lanes(warp.index), schedule.as_mut().map(|schedule| schedule.fork()));
+            self.geometry.fill(&mut warp.regs, warp.index, self.block, globals);
             *state = State::Ready;
         }
-        while self.states.iter().any(|&s| s != State::Exited) {
-            let mut progress = false;
-            for w in 0..self.warps.len() {
-                if self.states[w] == State::Ready {
-                    self.turn(w, observer)?;
-                    progress = true;
-                }
+    }
+
+    /// Instructions that the block has executed.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Lets each warp that can run have a turn; with a schedule, one that it draws.
+    pub fn round<O: Observer>(
+        &mut self,
+        schedule: Option<&mut Schedule>,
+        observer: &mut O,
+    ) -> Result<Progress, Located> {
+        observer.block(self.block);
+        let progress = match schedule {
+            None => self.all_turns(observer)?,
+            Some(schedule) => {
+                let ready = (0..self.warps.len()).filter(|&w| self.states[w] == State::Ready);
+                let picked = schedule.pick(ready);
+                picked.map_or(Ok(()), |w| self.turn(w, schedule.turn(), observer))?;
+                picked.is_some()
             }
-            if !self.release() && !progress {
-                return Err(self.deadlock());
+        };
+        if self.states.iter().all(|&s| s == State::Exited) {
+            self.count();
+            return Ok(Progress::Ended);
+        }
+        if !self.release() && !progress {
+            return Err(self.deadlock());
+        }
+        Ok(Progress::More)
+    }
+
+    fn all_turns<O: Observer>(&mut self, observer: &mut O) -> Result<bool, Located> {
+        let mut progress = false;
+        for w in 0..self.warps.len() {
+            if self.states[w] == State::Ready {
+                self.turn(w, TURN, observer)?;
+                progress = true;
             }
         }
+        Ok(progress)
+    }
+
+    /// Adds what the block did to the counts.
+    fn count(&mut self) {
         self.stats.blocks += 1;
         self.stats.warps += self.warps.len() as u64;
         for warp in &self.warps {
@@ -91,25 +143,31 @@ impl<'a> BlockRunner<'a> {
             self.stats.thread_instructions += warp.counts.thread_instructions;
             self.stats.divergent_branches += warp.counts.divergent_branches;
         }
-        Ok(())
+    }
+
+    /// A fault of the block as a whole, at the first warp that has not exited.
+    pub fn located(&self, trap: Box<Trap>) -> Located {
+        let warp = self.states.iter().position(|&s| s != State::Exited).unwrap_or(0);
+        Located { trap, warp, at: self.warps[warp].at }
     }
 
     /// Lets one warp run.
-    fn turn<O: Observer>(&mut self, w: usize, observer: &mut O) -> Result<(), Located> {
+    fn turn<O: Observer>(&mut self, w: usize, turn: u64, observer: &mut O) -> Result<(), Located> {
         if self.limits.cancelled() {
             let trap = Trap::lanes(FaultKind::Cancelled, 0, "the launch was cancelled");
             return Err(Located { trap, warp: w, at: self.warps[w].at });
         }
         let warp = &mut self.warps[w];
-        let turn = TURN.min(self.limits.steps - self.steps);
+        let turn = turn.min(self.limits.steps - self.steps);
         let before = warp.counts.instructions;
-        let stop = warp.run(self.isa, &self.spaces, turn, observer);
+        let stop = warp.run(self.isa, &self.spaces, self.races.as_mut(), turn, observer);
         self.steps += warp.counts.instructions - before;
         let located = |warp: &Warp<'_>, trap| Located { trap, warp: w, at: warp.at };
         match stop.map_err(|trap| located(warp, trap))? {
             Stop::Exited => self.states[w] = State::Exited,
             Stop::Turn if self.steps >= self.limits.steps => {
-                let message = format!("the block has executed {} instructions, its step limit", self.steps);
+                let hint = if warp.regs.program.waits_for_blocks() { "; it may wait for another block" } else { "" };
+                let message = format!("the block has executed {} instructions, its step limit{hint}", self.steps);
                 return Err(located(warp, Trap::lanes(FaultKind::StepLimit, 0, message)));
             }
             Stop::Turn => {}
@@ -139,6 +197,9 @@ impl<'a> BlockRunner<'a> {
         }
         barrier.threads += 32;
         barrier.count = count;
+        if let Some(races) = &mut self.races {
+            races.arrive(w, id as usize);
+        }
         if kind == Barrier::Sync {
             self.states[w] = State::Waiting(id as usize);
         }
@@ -153,6 +214,10 @@ impl<'a> BlockRunner<'a> {
     /// Lets the warps at a barrier go on.
     fn open(&mut self, id: usize) {
         self.barriers[id] = Arrivals::default();
+        if let Some(races) = &mut self.races {
+            let waiting = self.states.iter().enumerate().filter(|(_, s)| **s == State::Waiting(id));
+            races.open(id, waiting.map(|(w, _)| w));
+        }
         for state in self.states.iter_mut().filter(|s| **s == State::Waiting(id)) {
             *state = State::Ready;
         }

@@ -125,9 +125,9 @@ pub(super) fn vote(regs: &mut Regs<'_>, i: &Inst, mode: VoteMode, mask: u32, liv
     Ok(())
 }
 
-/// `bar.warp.sync`: all named lanes must be here.
-pub(super) fn warp_sync(regs: &Regs<'_>, i: &Inst, mask: u32, live: u32) -> Checked<()> {
-    members(regs, i.s[0], mask, live).map(|_| ())
+/// `bar.warp.sync`: all named lanes must be here. Returns the member mask of each lane.
+pub(super) fn warp_sync<'a>(regs: &'a Regs<'_>, i: &Inst, mask: u32, live: u32) -> Checked<&'a [u32; LANES]> {
+    members(regs, i.s[0], mask, live)
 }
 
 pub(super) fn active_mask(regs: &mut Regs<'_>, i: &Inst, mask: u32) {

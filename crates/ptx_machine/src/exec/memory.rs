@@ -2,9 +2,11 @@
 
 use super::convert::extend;
 use super::lanes::each;
+use super::race::Effect;
 use super::regs::Regs;
 use super::shadow::{self, File};
 use super::spaces::Spaces;
+use super::witness::Witness;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
 use crate::program::{Access, FULL, Inst, LANES, Slot};
@@ -26,7 +28,10 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 /// An access whose lanes all lie in one segment.
+#[derive(Debug)]
 pub(super) struct Group<'a> {
+    /// Never generic.
+    pub space: Space,
     pub segment: &'a Segment,
     /// Byte offset of each lane in the segment's words.
     pub offsets: [u64; LANES],
@@ -36,24 +41,32 @@ pub(super) struct Group<'a> {
 pub(super) fn load(
     regs: &mut Regs<'_>,
     spaces: &Spaces<'_>,
-    warp: usize,
+    witness: &mut Witness<'_, '_>,
     i: &Inst,
     a: Access,
     mask: u32,
 ) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
-    for_groups(spaces, warp, a, &addresses, mask, |group| {
+    for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
+        let _held = witness.access(&group, &a, Effect::Load, None)?;
         load_group(regs, i, a, &group);
         Ok(())
     })
 }
 
-pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst, a: Access, mask: u32) -> Checked<()> {
+pub(super) fn store(
+    regs: &Regs<'_>,
+    spaces: &Spaces<'_>,
+    witness: &mut Witness<'_, '_>,
+    i: &Inst,
+    a: Access,
+    mask: u32,
+) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     let known = (0..usize::from(a.count)).fold(FULL, |known, part| {
         known & if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) }
     });
-    for_groups(spaces, warp, a, &addresses, mask, |group| {
+    for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
         if !group.segment.writable {
             let lane = group.mask.trailing_zeros();
             let message = format!("stores to `{}`, which is read-only", group.segment.name);
@@ -62,11 +75,25 @@ pub(super) fn store(regs: &Regs<'_>, spaces: &Spaces<'_>, warp: usize, i: &Inst,
         }
         let is_known = group.mask & !known == 0;
         let unknown = if is_known { 0 } else { shadow::stored(regs, i, a, &group, &addresses)? };
+        let same = |l: usize, m: usize| stores_same(regs, i, a, l, m);
+        let _held = witness.access(&group, &a, Effect::Store, Some(&same))?;
         store_group(regs, i, a, &group);
         if unknown != 0 {
             shadow::mark(regs, i, a, &group, unknown);
         }
         Ok(())
+    })
+}
+
+/// Whether two lanes store the same value.
+fn stores_same(regs: &Regs<'_>, i: &Inst, a: Access, l: usize, m: usize) -> bool {
+    (0..usize::from(a.count)).all(|part| {
+        let s = i.s[part];
+        if a.wide >> part & 1 != 0 {
+            regs.get64(s)[l] == regs.get64(s)[m]
+        } else {
+            regs.get32(s)[l] == regs.get32(s)[m]
+        }
     })
 }
 
@@ -134,7 +161,7 @@ fn for_groups(
             *offset = offset.wrapping_add(lane_bytes * l as u64);
         }
         let group = inside & left;
-        f(Group { segment, offsets, mask: group })?;
+        f(Group { space, segment, offsets, mask: group })?;
         left &= !group;
     }
     Ok(())

@@ -24,7 +24,10 @@ pub(crate) struct Step<'a> {
 
 /// Told of every instruction that a worker of a launch executes.
 pub(crate) trait Observer {
-    /// A block starts.
+    /// May be told of blocks twice, when those that raced are run again.
+    const MAY_REPEAT: bool = false;
+
+    /// A block starts, or goes on.
     #[inline(always)]
     fn block(&mut self, _block: [u32; 3]) {}
     /// An instruction is about to be executed.
@@ -38,7 +41,9 @@ pub(crate) trait Observer {
 /// A launch that no one watches.
 pub(crate) struct Nobody;
 
-impl Observer for Nobody {}
+impl Observer for Nobody {
+    const MAY_REPEAT: bool = true;
+}
 
 /// What one worker of a watched launch tells and counts.
 pub(crate) struct Watcher<'a, 't> {

@@ -32,6 +32,9 @@ impl<'m> Spaces<'m> {
             shared.push(Segment::unwritten(&p.name, p.address, u64::from(dynamic_shared), 0));
         }
         let stack = || program.local.iter().map(|p| place(p, 32)).collect();
+        for (number, segment) in (0..).zip(&mut shared) {
+            segment.number = number;
+        }
         Self { global, constant, param, shared, local: (0..warps).map(|_| stack()).collect() }
     }
 

@@ -2,9 +2,12 @@
 
 use super::async_copy::Copies;
 use super::observe::{Observer, Step};
+use super::race::Detector;
 use super::regs::Regs;
+use super::schedule::Schedule;
 use super::shadow::{self, File};
 use super::spaces::Spaces;
+use super::witness::Witness;
 use super::{Isa, bits, carry, collective, compare, convert, float, int, memory, word};
 use crate::fault::{FaultKind, Trap};
 use crate::program::{Barrier, Inst, NO_MEETING, Op, Program, Slot};
@@ -49,6 +52,8 @@ pub(super) struct Warp<'p> {
     /// The instruction being executed, or the last one.
     pub at: u32,
     pub counts: Counts,
+    /// Says which side of a branch goes first; none: the one that takes it.
+    schedule: Option<Schedule>,
 }
 
 /// What an instruction leads to.
@@ -62,11 +67,12 @@ enum Flow {
 impl<'p> Warp<'p> {
     pub fn new(program: &'p Program, index: usize) -> Self {
         let (regs, copies) = (Regs::new(program), Copies::new());
-        Self { regs, index, stack: Vec::new(), copies, live: 0, at: 0, counts: Counts::default() }
+        Self { regs, index, stack: Vec::new(), copies, live: 0, at: 0, counts: Counts::default(), schedule: None }
     }
 
     /// Starts over with these lanes and nothing written.
-    pub fn start(&mut self, lanes: u32) {
+    pub fn start(&mut self, lanes: u32, schedule: Option<Schedule>) {
+        self.schedule = schedule;
         self.regs.reset();
         self.copies.reset();
         self.live = lanes;
@@ -81,6 +87,7 @@ impl<'p> Warp<'p> {
         &mut self,
         isa: Isa,
         spaces: &Spaces<'_>,
+        mut races: Option<&mut Detector<'_>>,
         turn: u64,
         observer: &mut O,
     ) -> Result<Stop, Box<Trap>> {
@@ -116,7 +123,8 @@ impl<'p> Warp<'p> {
                 if active == 0 {
                     continue;
                 }
-                let flow = self.execute(isa, spaces, inst, active, mask, pc)?;
+                let witness = Witness { races: races.as_deref_mut(), warp: self.index, at: self.at };
+                let flow = self.execute(isa, spaces, witness, inst, active, mask)?;
                 observer.after(&step, &self.regs);
                 match flow {
                     Flow::Next => {}
@@ -156,11 +164,12 @@ impl<'p> Warp<'p> {
         &mut self,
         isa: Isa,
         spaces: &Spaces<'_>,
+        witness: Witness<'_, '_>,
         inst: &Inst,
         active: u32,
         mask: u32,
-        next: u32,
     ) -> Result<Flow, Box<Trap>> {
+        let next = witness.at + 1;
         match inst.op {
             Op::Barrier { kind, counted, aligned } => self.barrier(inst, active, kind, counted, aligned),
             Op::Branch => {
@@ -168,17 +177,27 @@ impl<'p> Warp<'p> {
                 Ok(Flow::Frames)
             }
             Op::Exit => {
+                if let Some(races) = witness.races {
+                    races.exit(self.index, active);
+                }
                 self.exit(active, next);
                 Ok(Flow::Frames)
             }
             Op::Trap => Err(Trap::lanes(FaultKind::Trap, active, "the kernel stops itself")),
-            _ => self.compute(isa, spaces, inst, active).map(|()| Flow::Next),
+            _ => self.compute(isa, spaces, witness, inst, active).map(|()| Flow::Next),
         }
     }
 
     /// Executes an instruction that only moves data.
     #[inline(always)]
-    fn compute(&mut self, isa: Isa, spaces: &Spaces<'_>, inst: &Inst, active: u32) -> Result<(), Box<Trap>> {
+    fn compute(
+        &mut self,
+        isa: Isa,
+        spaces: &Spaces<'_>,
+        mut witness: Witness<'_, '_>,
+        inst: &Inst,
+        active: u32,
+    ) -> Result<(), Box<Trap>> {
         let regs = &mut self.regs;
         match inst.op {
             Op::Float(..) => isa.run(float::native, float::portable, regs, inst, active),
@@ -201,20 +220,30 @@ impl<'p> Warp<'p> {
             | Op::Slct { .. } => {
                 isa.run(bits::native, bits::portable, regs, inst, active);
             }
-            Op::Load(access) => memory::load(regs, spaces, self.index, inst, access, active)?,
-            Op::Store(access) => memory::store(regs, spaces, self.index, inst, access, active)?,
-            Op::AsyncCopy(how) => self.copies.start(regs, spaces, inst, how, active)?,
+            Op::Load(access) => memory::load(regs, spaces, &mut witness, inst, access, active)?,
+            Op::Store(access) => memory::store(regs, spaces, &mut witness, inst, access, active)?,
+            Op::AsyncCopy(how) => self.copies.start(regs, spaces, &mut witness, inst, how, active)?,
             Op::AsyncCommit => self.copies.commit(active),
-            Op::AsyncWait => self.copies.wait_group(spaces, active, inst.imm as u32),
-            Op::AsyncWaitAll => self.copies.wait_all(spaces, active),
+            Op::AsyncWait => self.copies.wait_group(spaces, &mut witness, active, inst.imm as u32),
+            Op::AsyncWaitAll => self.copies.wait_all(spaces, &mut witness, active),
             Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
             Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
             Op::Clock { wide } => collective::clock(regs, inst, wide, self.counts.instructions, active),
             Op::ActiveMask => collective::active_mask(regs, inst, active),
-            Op::WarpSync => collective::warp_sync(regs, inst, active, self.live)?,
+            Op::WarpSync => {
+                let masks = collective::warp_sync(regs, inst, active, self.live)?;
+                if let Some(races) = witness.races {
+                    races.warp_sync(self.index, masks, active);
+                }
+            }
             // Stores are seen at once: a fence moves no data.
-            Op::Nop | Op::Fence(..) | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
+            Op::Fence(order, scope) => {
+                if let Some(races) = witness.races {
+                    races.fence(self.index, active, order, scope);
+                }
+            }
+            Op::Nop | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
         }
         if regs.shadow.is_pending() {
             shadow::refine(regs, inst, self.at);
@@ -226,7 +255,11 @@ impl<'p> Warp<'p> {
     fn part(&mut self, taken: u32, mask: u32, inst: &Inst, next: u32) {
         self.counts.divergent_branches += 1;
         let meeting = inst.meeting();
-        let rest = Frame { pc: next, meeting, mask: mask & !taken };
+        let mut rest = Frame { pc: next, meeting, mask: mask & !taken };
+        let mut first = Frame { pc: inst.target(), meeting, mask: taken };
+        if self.schedule.as_mut().is_some_and(Schedule::coin) {
+            std::mem::swap(&mut first, &mut rest);
+        }
         if let Some(top) = self.stack.last_mut() {
             if top.meeting == meeting {
                 // They meet where the frame ends anyway: no frame needs to wait there.
@@ -236,7 +269,7 @@ impl<'p> Warp<'p> {
                 self.stack.push(rest);
             }
         }
-        self.stack.push(Frame { pc: inst.target(), meeting, mask: taken });
+        self.stack.push(first);
     }
 
     fn exit(&mut self, lanes: u32, next: u32) {

@@ -25,7 +25,9 @@ impl Lower<'_, '_> {
             "ret" | "exit" => Ok(Inst::new(Op::Exit)),
             "trap" => Ok(Inst::new(Op::Trap)),
             "membar" | "fence" => {
-                let (order, scope) = Self::order(c, Order::AcqRel);
+                // A plain `fence` is one of acq_rel; membar is a synonym of fence.sc.
+                let without = if c.bound.form.opcode == "fence" { Order::AcqRel } else { Order::Sc };
+                let (order, scope) = Self::order(c, without);
                 Ok(Inst::new(Op::Fence(order, scope)))
             }
             _ => Ok(Inst::new(Op::Nop)),

@@ -52,7 +52,8 @@ impl Lower<'_, '_> {
             () if c.has("relaxed") || c.has("volatile") => Order::Relaxed,
             () if c.has("acquire") => Order::Acquire,
             () if c.has("release") => Order::Release,
-            () if c.has("acq_rel") || c.has("sc") => Order::AcqRel,
+            () if c.has("acq_rel") => Order::AcqRel,
+            () if c.has("sc") => Order::Sc,
             () => without,
         };
         (order, scope)

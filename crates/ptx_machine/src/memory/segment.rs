@@ -8,6 +8,17 @@ use super::AllocOptions;
 /// Bytes whose written-bits share one word.
 const BYTES_PER_MARK: u64 = 32;
 
+/// Words whose bytes share a mark.
+const WORDS_PER_MARK: usize = BYTES_PER_MARK as usize / 4;
+
+/// A copy of some words, with what is known of them.
+#[derive(Debug)]
+pub(crate) struct SegmentPart {
+    first: usize,
+    words: Vec<u32>,
+    marks: Vec<u32>,
+}
+
 /// One allocation of any state space.
 ///
 /// A word is a relaxed atomic: it costs what a plain load or store costs, and a kernel that races gets some value
@@ -16,6 +27,8 @@ const BYTES_PER_MARK: u64 = 32;
 pub(crate) struct Segment {
     /// What reports call it.
     pub name: String,
+    /// Its place in the list of its space.
+    pub number: u32,
     /// Address of its first byte, a multiple of 16.
     pub base: u64,
     /// Bytes that one lane can address.
@@ -54,7 +67,7 @@ impl Segment {
         let AllocOptions { initialised, writable, scratch } = options;
         let mark = if initialised { u32::MAX } else { 0 };
         let marks = (!initialised || scratch).then(|| filled(len.div_ceil(BYTES_PER_MARK), mark));
-        Self { name: name.to_owned(), base, len, lane_words: 0, writable, scratch, words, marks }
+        Self { name: name.to_owned(), number: 0, base, len, lane_words: 0, writable, scratch, words, marks }
     }
 
     /// `len` bytes of scratch that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
@@ -63,6 +76,7 @@ impl Segment {
         let count = words_for(len) * u64::from(lanes.max(1));
         Self {
             name: name.to_owned(),
+            number: 0,
             base,
             len,
             lane_words,
@@ -71,6 +85,33 @@ impl Segment {
             words: filled(count, u32::MAX),
             marks: Some(filled(count * 4 / BYTES_PER_MARK, 0)),
         }
+    }
+
+    /// With a place in the list of its space.
+    pub fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
+    }
+
+    /// A copy of up to `count` words from word `first` on; both are multiples of what a mark covers.
+    pub fn part(&self, first: usize, count: usize) -> SegmentPart {
+        let copy = |all: &[AtomicU32], first: usize, count: usize| {
+            all[first..all.len().min(first + count)].iter().map(|w| w.load(Relaxed)).collect()
+        };
+        let marks = |marks: &[AtomicU32]| copy(marks, first / WORDS_PER_MARK, count / WORDS_PER_MARK);
+        SegmentPart {
+            first,
+            words: copy(&self.words, first, count),
+            marks: self.marks.as_deref().map(marks).unwrap_or_default(),
+        }
+    }
+
+    /// Puts back what [`Segment::part`] copied.
+    pub fn restore(&self, part: &SegmentPart) {
+        let put = |all: &[AtomicU32], first: usize, old: &[u32]| {
+            all[first..].iter().zip(old).for_each(|(word, &old)| word.store(old, Relaxed));
+        };
+        put(&self.words, part.first, &part.words);
+        put(self.marks.as_deref().unwrap_or_default(), part.first / WORDS_PER_MARK, &part.marks);
     }
 
     /// Forgets everything, for the next block.

@@ -160,7 +160,7 @@ fn divergent_branches_are_counted_and_uniform_ones_are_not() {
          @%p1 bra A;
          A: setp.lt.u32 %p2, %t, 40;
          @%p2 bra B;
-         B: st.global.u32 [%at], %t;",
+         B: st.relaxed.gpu.global.u32 [%at], %t;",
     );
     let mut kernel = Kernel::new(&text, 3, 64);
     let out = kernel.unwritten("out", 64);

@@ -213,6 +213,8 @@ fn a_copy_that_is_not_waited_for_has_not_arrived() {
     );
     let mut kernel = Kernel::new(&text, 1, 1);
     let data = kernel.words("data", &[1; 4]);
+    assert_eq!(kernel.fault(&[data]).kind, FaultKind::Race);
+    kernel.config.races = false;
     assert_eq!(kernel.fault(&[data]).kind, FaultKind::UninitialisedStore);
     let f = fault(
         ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\ncp.async.cg.shared.global [%r1], [%base+8], 16;",

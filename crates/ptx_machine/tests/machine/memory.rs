@@ -41,12 +41,12 @@ fn caching_and_ordering_words_do_not_change_values() {
         for store in ["st.global.cs", "st.global.L1::no_allocate", "st.volatile.global", "st.release.sys.global", "st"]
         {
             let text = body(&format!(
-                "{load}.u32 %r1, [%at];\nadd.u32 %r1, %r1, 1;\n{store}.u32 [%at], %r1;\nfence.acq_rel.gpu;"
+                "{load}.u32 %r1, [%at+128];\nadd.u32 %r1, %r1, 1;\n{store}.u32 [%at], %r1;\nfence.acq_rel.gpu;"
             ));
             let mut kernel = Kernel::new(&text, 1, 32);
-            let data = kernel.words("data", &(0..32).collect::<Vec<_>>());
+            let data = kernel.words("data", &(0..64).collect::<Vec<_>>());
             kernel.run(&[data]);
-            assert_eq!(kernel.read(data, 32), (1..33).collect::<Vec<_>>(), "{load} {store}");
+            assert_eq!(kernel.read(data, 32), (33..65).collect::<Vec<_>>(), "{load} {store}");
         }
     }
 }

@@ -6,13 +6,13 @@ use crate::harness::{Kernel, body};
 fn pairs(text: &str, input: &[u32]) -> Vec<(u32, u32)> {
     let text = text.replace("RESULT", "st.global.v2.u32 [%rd2], {%r8, %r9}");
     let text = body(&format!(
-        "ld.global.u32 %r1, [%at];
+        "ld.global.u32 %r1, [%at+256];
          mul.wide.u32 %rd1, %t, 8;
          add.u64 %rd2, %base, %rd1;
          {text}"
     ));
     let mut kernel = Kernel::new(&text, 1, 32);
-    let words: Vec<u32> = input.iter().copied().chain(std::iter::repeat_n(0, 32)).collect();
+    let words: Vec<u32> = std::iter::repeat_n(0, 64).chain(input.iter().copied()).collect();
     let data = kernel.words("data", &words);
     kernel.run(&[data]);
     kernel.read(data, 64).chunks(2).map(|w| (w[0], w[1])).collect()
