@@ -502,12 +502,18 @@ def launch(
     threads: SupportsIndex = 0,
     step_limit: SupportsIndex | None = None,
     path: Literal["auto", "portable"] = "auto",
+    races: bool = True,
+    schedule: SupportsIndex | None = None,
 ) -> LaunchStats:
     """Runs a kernel and waits for it. Raises PtxFault, or ValueError when the launch itself is wrong.
 
     An argument is a number or the bytes of its parameter, or a tuple of PTX type and value, which must agree with the
     parameter. `dynamic_shared` is bytes a block, `threads` host threads (0: one a core), `step_limit` the instructions
     that the warps of one block may execute together; `path` never changes a bit.
+
+    `races` reports conflicting accesses that nothing orders as a fault of kind "race". A `schedule` is a number from
+    which the order of blocks, warps and sides of branches follows, on one host thread (None: the machine's own order);
+    what a kernel without races computes does not depend on it, unless it depends on the order of atomic operations.
     """
 
 def machine_version() -> str:

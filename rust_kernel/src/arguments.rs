@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyBoolMethods, PyInt, PyString};
 
 /// Longest value that a message repeats, in characters.
 const SHOWN: usize = 60;
@@ -105,6 +105,11 @@ pub fn one_of<T: Copy>(field: &'static str, value: &Bound<'_, PyAny>, table: &[(
         let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
         wrong_value(field, shown(value), names.join(", "))
     })
+}
+
+/// True or False.
+pub fn boolean(field: &'static str, value: &Bound<'_, PyAny>) -> Result<bool, BadArgument> {
+    value.cast::<PyBool>().map(PyBoolMethods::is_true).map_err(|_| wrong_type(field, value, "a bool"))
 }
 
 fn as_index<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyInt>> {

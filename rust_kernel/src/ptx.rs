@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyFloat, PyString, PyTuple};
 
-use crate::arguments::{BadArgument, integer, one_of, shown, word, wrong_type, wrong_value};
+use crate::arguments::{BadArgument, boolean, integer, one_of, shown, word, wrong_type, wrong_value};
 use crate::arrays;
 use crate::errors::{launch_error, memory_error, ptx_error};
 
@@ -225,9 +225,10 @@ impl PyLaunchStats {
 /// Runs a kernel and waits for it.
 #[pyfunction]
 #[pyo3(signature = (
-    module, entry, memory, *, grid, block, args, dynamic_shared = None, threads = None, step_limit = None, path = None
+    module, entry, memory, *, grid, block, args, dynamic_shared = None, threads = None, step_limit = None, path = None,
+    races = None, schedule = None
 ), text_signature = "(module, entry, memory, *, grid, block, args, dynamic_shared=0, threads=0, step_limit=None, \
-                     path='auto')")]
+                     path='auto', races=True, schedule=None)")]
 #[expect(clippy::too_many_arguments, reason = "a launch has as many, and they are named")]
 pub fn launch(
     py: Python<'_>,
@@ -241,6 +242,8 @@ pub fn launch(
     threads: Option<&Bound<'_, PyAny>>,
     step_limit: Option<&Bound<'_, PyAny>>,
     path: Option<&Bound<'_, PyAny>>,
+    races: Option<&Bound<'_, PyAny>>,
+    schedule: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyLaunchStats> {
     let module = module.cast::<PyPtxModule>().map_err(|_| wrong_type("module", module, "a PtxModule"))?.get();
     let memory = memory.cast::<PyMemory>().map_err(|_| wrong_type("memory", memory, "a Memory"))?.get();
@@ -250,6 +253,8 @@ pub fn launch(
         threads: threads.map_or(Ok(0), |value| integer("threads", value, 0, MAX_THREADS))?,
         step_limit: step_limit.map(|value| integer("step_limit", value, 1, u64::MAX)).transpose()?,
         path: path.map_or(Ok(Path::Auto), |value| one_of("path", value, PATHS))?,
+        races: races.map_or(Ok(true), |value| boolean("races", value))?,
+        schedule: schedule.map(|value| integer("schedule", value, 0, u64::MAX)).transpose()?,
         cancel: Some(cancel.clone()),
         ..LaunchConfig::new(dim3("grid", grid)?, dim3("block", block)?)
     };

@@ -136,6 +136,15 @@ impl Kernel {
         }
     }
 
+    /// The fault of a kernel that ends well or faults.
+    pub fn verdict(&mut self, args: &[u64]) -> Option<Fault> {
+        match self.try_run(args) {
+            Ok(_) => None,
+            Err(LaunchError::Fault(fault)) => Some(*fault),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
     /// Allocates words and returns their address.
     pub fn words(&mut self, name: &str, words: &[u32]) -> u64 {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();

@@ -15,6 +15,7 @@ mod memory;
 mod modules;
 mod pairs;
 mod properties;
+mod races;
 mod refusals;
 mod shuffles;
 mod soundness;
