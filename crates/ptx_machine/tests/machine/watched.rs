@@ -101,6 +101,8 @@ fn a_profile_counts_what_the_launch_counts() {
     for threads in [1, 2] {
         let (mut kernel, address) = parting(6);
         kernel.config.threads = threads;
+        // The blocks write the same words.
+        kernel.config.races = false;
         let (stats, profile) = profiled(&mut kernel, &[address]);
         let (stats, total) = (stats.expect("it ends well"), profile.total());
         assert_eq!((total.warps, total.executed), (stats.instructions, stats.thread_instructions));
@@ -161,8 +163,9 @@ mad.lo.u32 %s, %t, 16, %s;
 bar.sync 0;
 cp.async.ca.shared.global [%s], [%base], 16, 4;
 cp.async.wait_all;";
-    // One lane would race with another where all write the same word: one value, so that none does.
     let mut kernel = Kernel::new(&body(text), 1, 32);
+    // All lanes write the same word.
+    kernel.config.races = false;
     let address = kernel.words("p", &[1; 1024]);
     let (stats, profile) = profiled(&mut kernel, &[address]);
     assert!(stats.is_some(), "{:?}", profile.lines.last());
