@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from diffcheck.assemble.ptxas import find_ptxas
+from diffcheck.assemble.ptxas import find_ptxas, ptx_version, ptxas_version
 from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, MissingRequirementError
 from diffcheck.oxide.files import OxideFiles, installed_files
@@ -190,7 +190,8 @@ def test_ptx_that_ptxas_refuses_is_not_written(bench: Bench, capsys: pytest.Capt
     answer.write_text(answer.read_text(encoding="utf-8").replace("bar.sync", "bar.none"), encoding="utf-8")
     before = snapshot(bench.files)
     assert bench.build() == 2
-    assert "ptxas says" in capsys.readouterr().err
+    line = f"PTX {ptx_version(answer.read_text(encoding='utf-8'))}: ptxas {ptxas_version()} says: "
+    assert line in capsys.readouterr().err
     assert snapshot(bench.files) == before
 
 
