@@ -82,11 +82,12 @@ def watches_shared_memory() -> bool:
     return _ADDRESS_SPACE in _output("--help")
 
 
-def run_under(tool: ToolName, command: Sequence[str], timeout_s: float) -> Child:
-    """Run a command under a tool, and return what both said. A run that does not end in time is ended."""
-    options = [*_COMMON, *_OPTIONS[tool]]
-    if tool == "initcheck" and watches_shared_memory():
-        options += [_ADDRESS_SPACE, "all"]
+def run_under(tool: ToolName, command: Sequence[str], timeout_s: float, *, shared: bool = False) -> Child:
+    """Run a command under a tool, and return what both said. A run that does not end in time is ended.
+
+    `shared`: initcheck looks at shared memory instead of global memory.
+    """
+    options = [*_COMMON, *_OPTIONS[tool], *((_ADDRESS_SPACE, "shared") if shared else ())]
     with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
         log = Path(folder) / "log"
         whole = [str(find_sanitizer()), "--tool", tool, "--log-file", str(log), *options, *command]

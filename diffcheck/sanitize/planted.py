@@ -67,14 +67,18 @@ def _reported(planted: Planted, verdict: ToolVerdict) -> bool:
 
 def _unable(planted: Planted) -> str:
     """Why the installed tool cannot report the fault; empty where it can."""
-    if planted.tool == "initcheck" and "__shared__" in planted.reports and not watches_shared_memory():
+    if _is_about_shared(planted) and not watches_shared_memory():
         return "this version of initcheck watches global memory only"
     return ""
 
 
+def _is_about_shared(planted: Planted) -> bool:
+    return planted.tool == "initcheck" and "__shared__" in planted.reports
+
+
 def _under(tool: ToolName, planted: Planted, version: Version) -> ToolVerdict:
     command = [sys.executable, "-m", "diffcheck.sanitize.run_one", "planted", planted.name, version]
-    child = run_under(tool, command, _TIMEOUT_S)
+    child = run_under(tool, command, _TIMEOUT_S, shared=_is_about_shared(planted))
     if '{"planted"' in child.stdout or child.verdict.problem:
         return child.verdict
     return child.verdict.model_copy(update={"problem": "the kernel was not launched"})

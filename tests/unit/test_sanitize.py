@@ -154,12 +154,12 @@ def python(code: str) -> list[str]:
 
 def test_a_command_runs_under_a_tool(speaker: Path) -> None:
     assert compute_sanitizer.sanitizer_version() == "2026.4.0.0"
-    child = run_under("initcheck", python("print('ran')"), timeout_s=60)
+    child = run_under("initcheck", python("print('ran')"), timeout_s=60, shared=True)
     assert child.stdout == "ran\n"
     assert child.verdict.is_clean
     options = speaker.read_text()
     assert options.startswith("--tool initcheck --log-file ")
-    assert "--initcheck-address-space all" in options
+    assert "--initcheck-address-space shared" in options
 
 
 def test_a_command_that_fails_tells_nothing(speaker: Path) -> None:
@@ -195,7 +195,7 @@ FOUND = verdict("Invalid __global__ read of size 4 bytes at faulty+0x50")
 def judged(monkeypatch: pytest.MonkeyPatch, faulty: ToolVerdict, right: ToolVerdict) -> PlantedResult:
     """One planted fault where the tool says these things."""
 
-    def spoken(tool: ToolName, command: list[str], timeout_s: float) -> Child:
+    def spoken(tool: ToolName, command: list[str], timeout_s: float, shared: bool) -> Child:
         return Child('{"planted": ""}\n', faulty if command[-1] == "faulty" else right)
 
     monkeypatch.setattr(planted, "run_under", spoken)
@@ -227,7 +227,7 @@ def test_machine_and_tool_differ(monkeypatch: pytest.MonkeyPatch, faulty: ToolVe
 
 
 def test_a_process_that_launched_nothing_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planted, "run_under", lambda *_: Child("", verdict()))
+    monkeypatch.setattr(planted, "run_under", lambda *_, shared: Child("", verdict()))
     fault = planted_fault("global_read_past_end")
     (result,) = planted.run_planted([fault], missing="", workers=1, done=lambda name: None)
     assert result.tool_right is not None
