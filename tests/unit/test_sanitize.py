@@ -288,7 +288,7 @@ def test_what_needs_a_gpu_says_so(arguments: list[str], capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--name", "rase"], ["planted", "'rase'", "async_copy_without_wait"]),
+        (["--name", "rase"], ["planted", "'rase'", "race_between_warps"]),
         (["--case", "no-such"], ["case", "'no-such'"]),
         (["--arm", "oxyde"], ["arm", "'oxyde'"]),
         (["--workers", "0"], ["--workers"]),
