@@ -148,4 +148,8 @@ OPERAND_WORDS: Final[Mapping[str, OperandWord]] = {
         lambda _b, _w: f"a special register: {', '.join(SPECIAL_REGISTERS)}",
     ),
     "name": OperandWord(lambda _b, _w, operand: isinstance(operand, Symbol), lambda _b, _w: "a variable"),
+    # The builder writes neither functions nor jump tables: nothing of its own fits.
+    "targets": OperandWord(lambda _b, _w, _o: False, lambda _b, _w: "nothing: the builder has no jump tables"),
+    "func": OperandWord(lambda _b, _w, _o: False, lambda _b, _w: "nothing: the builder has no functions"),
+    "params": OperandWord(lambda _b, _w, _o: False, lambda _b, _w: "nothing: the builder has no functions"),
 }

@@ -14,7 +14,20 @@ pub(crate) struct Ast<'s> {
     pub target: Target,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
+    /// The kernels.
     pub functions: Vec<Function<'s>>,
+    /// Every `.func` that is declared.
+    pub callees: Vec<Callee<'s>>,
+}
+
+/// A `.func`.
+#[derive(Debug)]
+pub(crate) struct Callee<'s> {
+    pub name: &'s str,
+    /// Results and parameters.
+    pub counts: (usize, usize),
+    /// `None` where it is only declared.
+    pub body: Option<Function<'s>>,
 }
 
 /// `.target sm_90a`.
@@ -39,10 +52,10 @@ pub(crate) struct Variable {
     pub initial: Vec<u8>,
 }
 
-/// A kernel parameter.
+/// A parameter of a kernel or function, or a result of a function.
 #[derive(Debug, Clone)]
-pub(crate) struct Param {
-    pub name: String,
+pub(crate) struct Param<'s> {
+    pub name: &'s str,
     pub ty: Scalar,
     /// Number of elements of an array.
     pub count: Option<u32>,
@@ -56,12 +69,16 @@ pub(crate) struct Register<'s> {
     pub ty: Scalar,
 }
 
-/// A kernel.
+/// A kernel, or a function that kernels call.
 #[derive(Debug)]
 pub(crate) struct Function<'s> {
     pub name: String,
     pub line: u32,
-    pub params: Vec<Param>,
+    /// Parameters, then results.
+    pub params: Vec<Param<'s>>,
+    /// How many of them are parameters; all are those of a kernel.
+    pub inputs: usize,
+    pub is_entry: bool,
     pub max_threads: Option<u32>,
     pub required_threads: Option<[u32; 3]>,
     pub registers: Vec<Register<'s>>,
@@ -70,6 +87,8 @@ pub(crate) struct Function<'s> {
     pub instructions: Vec<Instruction<'s>>,
     /// Instruction that each label stands before (one past the last for a label at the end).
     pub labels: Vec<u32>,
+    /// `.branchtargets`: indices into `labels`.
+    pub targets: Vec<Vec<u32>>,
 }
 
 /// One instruction.
@@ -122,6 +141,12 @@ pub(crate) enum Operand {
     Vector(Vec<Operand>),
     /// Index into [`Function::labels`].
     Label(u32),
+    /// Index into [`Function::targets`].
+    Targets(u32),
+    /// Index into [`Ast::callees`].
+    Function(u32),
+    /// The arguments or results of a call, in ( ).
+    List(Vec<Operand>),
     /// `_`: a result that no one wants.
     Sink,
     /// The part of `d|p` after the bar.

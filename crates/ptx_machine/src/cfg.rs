@@ -3,23 +3,27 @@
 //! Post-dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm",
 //! 2001) on the reversed flow graph, from one virtual exit.
 
-use crate::program::{Inst, NO_MEETING, Op, Slot};
+use crate::program::{Inst, NO_MEETING, Op, Program, Slot};
 
 /// Most basic blocks of a kernel.
 pub(crate) const MAX_BLOCKS: usize = 1 << 16;
 
-/// Fills in the meeting point of every branch; `targets` has the target of each branch, `NO_MEETING` for others.
-pub(crate) fn set_meeting_points(insts: &mut [Inst]) -> Result<(), String> {
-    let starts = block_starts(insts);
+/// Most edges between them.
+const MAX_EDGES: usize = 1 << 20;
+
+/// Fills in the meeting point of every branch.
+pub(crate) fn set_meeting_points(program: &mut Program) -> Result<(), String> {
+    let (insts, targets) = (&mut program.insts, &program.targets);
+    let starts = block_starts(insts, targets);
     if starts.len() > MAX_BLOCKS {
         return Err(format!("the kernel has {} basic blocks; allowed: {MAX_BLOCKS}", starts.len()));
     }
-    let graph = Graph::new(insts, &starts);
+    let graph = Graph::new(insts, targets, &starts)?;
     let meet = graph.immediate_post_dominators();
     for (block, meet) in meet.iter().enumerate().take(starts.len()) {
         let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
         let last = &mut insts[end - 1];
-        if last.op == Op::Branch {
+        if matches!(last.op, Op::Branch | Op::BranchIndexed) {
             let meeting = meet.and_then(|b| starts.get(b).copied()).unwrap_or(NO_MEETING);
             last.imm = i64::from(last.target()) | (i64::from(meeting) << 32);
         }
@@ -28,11 +32,11 @@ pub(crate) fn set_meeting_points(insts: &mut [Inst]) -> Result<(), String> {
 }
 
 fn ends_block(inst: &Inst) -> bool {
-    matches!(inst.op, Op::Branch | Op::Exit | Op::Trap)
+    matches!(inst.op, Op::Branch | Op::BranchIndexed | Op::Return | Op::Exit | Op::Trap)
 }
 
 /// First instruction of each basic block, rising.
-fn block_starts(insts: &[Inst]) -> Vec<u32> {
+fn block_starts(insts: &[Inst], targets: &[Vec<u32>]) -> Vec<u32> {
     let mut is_start = vec![false; insts.len() + 1];
     is_start[0] = true;
     for (i, inst) in insts.iter().enumerate() {
@@ -43,41 +47,53 @@ fn block_starts(insts: &[Inst]) -> Vec<u32> {
             is_start[inst.target() as usize] = true;
         }
     }
+    targets.iter().flatten().for_each(|&target| is_start[target as usize] = true);
     (0..insts.len()).filter(|&i| is_start[i]).map(|i| i as u32).collect()
 }
 
 /// The flow graph; the node behind the last block is the virtual exit.
 struct Graph {
-    successors: Vec<[Option<usize>; 2]>,
+    successors: Vec<Vec<usize>>,
     predecessors: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    fn new(insts: &[Inst], starts: &[u32]) -> Self {
+    fn new(insts: &[Inst], targets: &[Vec<u32>], starts: &[u32]) -> Result<Self, String> {
         let exit = starts.len();
         let block_of = |at: u32| starts.binary_search(&at).unwrap_or(exit);
         let mut successors = Vec::with_capacity(exit + 1);
+        let mut edges = 0;
         for block in 0..exit {
             let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
             let last = &insts[end - 1];
-            let next = block_of(end as u32);
-            let guarded = last.guard != Slot::NONE;
-            successors.push(match last.op {
-                Op::Branch if guarded => [Some(block_of(last.target())), Some(next)],
-                Op::Branch => [Some(block_of(last.target())), None],
-                Op::Exit | Op::Trap if guarded => [Some(exit), Some(next)],
-                Op::Exit | Op::Trap => [Some(exit), None],
-                _ => [Some(next), None],
-            });
+            let mut to: Vec<usize> = match last.op {
+                Op::Branch => vec![block_of(last.target())],
+                Op::BranchIndexed => {
+                    let list = &targets[last.target() as usize];
+                    edges += list.len();
+                    if edges > MAX_EDGES {
+                        return Err(format!(
+                            "the kernel's indexed branches have too many targets; allowed: {MAX_EDGES}"
+                        ));
+                    }
+                    list.iter().map(|&target| block_of(target)).collect()
+                }
+                Op::Return | Op::Exit | Op::Trap => vec![exit],
+                _ => Vec::new(),
+            };
+            if to.is_empty() || last.guard != Slot::NONE {
+                to.push(block_of(end as u32));
+            }
+            successors.push(to);
         }
-        successors.push([None, None]);
+        successors.push(Vec::new());
         let mut predecessors = vec![Vec::new(); exit + 1];
         for (from, to) in successors.iter().enumerate() {
-            for &to in to.iter().flatten() {
+            for &to in to {
                 predecessors[to].push(from);
             }
         }
-        Self { successors, predecessors }
+        Ok(Self { successors, predecessors })
     }
 
     /// Nodes that reach the exit, in post-order of a walk of the reversed graph.
@@ -114,7 +130,7 @@ impl Graph {
         while changed {
             changed = false;
             for &node in order.iter().rev().filter(|&&n| n != exit) {
-                let known = self.successors[node].iter().flatten().copied().filter(|&s| dominator[s].is_some());
+                let known = self.successors[node].iter().copied().filter(|&s| dominator[s].is_some());
                 let new = known.reduce(|a, b| intersect(a, b, &dominator, &rank));
                 if new != dominator[node] {
                     dominator[node] = new;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::ast::{Function, Variable};
 use crate::error::{PtxError, excerpt};
 use crate::exec::TracedText;
-use crate::lower::{Context, constant_variables, lower_function, shown_operands};
+use crate::lower::{Context, MAX_INSTRUCTIONS, check_functions, constant_variables, lower_function, shown_operands};
 use crate::memory::{AllocOptions, Memory, MemoryError, ModuleVariables, Segment};
 use crate::parser::{check_source, parse};
 use crate::program::{Placed, Program, packed_bytes};
@@ -139,8 +139,15 @@ impl Module {
         let context = Context { ast: &ast, table, file: name, source: text, strict };
         let mut programs = Vec::with_capacity(ast.functions.len());
         let mut entries = Vec::with_capacity(ast.functions.len());
+        check_functions(&context)?;
+        let mut total = 0;
         for function in &ast.functions {
             let program = lower_function(&context, function)?;
+            total += program.insts.len();
+            if total > MAX_INSTRUCTIONS {
+                let what = "instructions in all kernels with what they call";
+                return Err(too_many(name, function, format!("more than {MAX_INSTRUCTIONS} {what}")));
+            }
             entries.push(describe(function, &program));
             programs.push(program);
         }
@@ -215,6 +222,11 @@ impl Module {
     }
 }
 
+/// Refuses a kernel for its size.
+fn too_many(file: &str, function: &Function<'_>, message: String) -> PtxError {
+    PtxError { file: file.to_owned(), line: function.line, text: excerpt(&function.name), message, nearest: None }
+}
+
 /// Initial bytes, with zeros behind them.
 fn padded(initial: &[u8], bytes: u64) -> Vec<u8> {
     let mut all = initial.to_vec();
@@ -224,7 +236,7 @@ fn padded(initial: &[u8], bytes: u64) -> Vec<u8> {
 
 fn describe(function: &Function<'_>, program: &Program) -> Entry {
     let params = function.params.iter().map(|p| ParamInfo {
-        name: p.name.clone(),
+        name: p.name.to_owned(),
         ty: p.count.map_or(p.ty.word().to_owned(), |n| format!("{}[{n}]", p.ty.word())),
         align: p.align,
         bytes: p.ty.bytes() * p.count.unwrap_or(1),

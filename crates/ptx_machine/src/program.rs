@@ -405,6 +405,15 @@ pub(crate) struct Access {
     pub wide_address: bool,
 }
 
+impl Access {
+    /// A weak access of one value by a 64-bit address.
+    pub fn plain(space: Space, ty: Scalar) -> Self {
+        let wide = u8::from(ty.bytes() == 8);
+        let (order, scope) = (Order::Weak, Scope::Cta);
+        Self { space, ty, order, scope, non_coherent: false, count: 1, wide, narrow: 0, wide_address: true }
+    }
+}
+
 /// A `cp.async`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AsyncCopy {
@@ -517,6 +526,11 @@ pub(crate) enum Op {
     },
     /// `imm`: target in the low half, reconvergence point in the high half.
     Branch,
+    /// `imm`: the list of targets in the low half, reconvergence point in the high half; which of them: `s0`.
+    BranchIndexed,
+    /// `imm`: where the function starts.
+    Call,
+    Return,
     Exit,
     Trap,
 }
@@ -616,8 +630,10 @@ pub(crate) struct Program {
     pub dynamic_shared: Option<Placed>,
     pub local: Vec<Placed>,
     pub params: Vec<Placed>,
-    /// The slot of each register of the text, where an instruction uses it.
-    pub registers: Vec<Option<Slot>>,
+    /// The slot of each register of the text, where an instruction uses it: of the kernel, then of what it calls.
+    pub registers: Vec<Vec<Option<Slot>>>,
+    /// What indexed branches choose from.
+    pub targets: Vec<Vec<u32>>,
     /// Some instruction has no exact definition.
     pub approximate: bool,
 }

@@ -14,6 +14,7 @@ from diffcheck.opcodes.templates.async_copy import async_copy
 from diffcheck.opcodes.templates.carry import carry
 from diffcheck.opcodes.templates.collective import active, one_value, shuffle, vote
 from diffcheck.opcodes.templates.control import branch, end
+from diffcheck.opcodes.templates.functions import call, indexed_branch, store_param
 from diffcheck.opcodes.templates.memory import load, store
 from diffcheck.opcodes.templates.order import barrier, fence
 from diffcheck.opcodes.templates.plain import plain
@@ -29,12 +30,18 @@ def _move(bound: Bound) -> Body:
     return by_word.get(bound.form.operands[-1], plain)(bound)
 
 
+def _store(bound: Bound) -> Body:
+    return (store_param if bound.words.get("space") == "param" else store)(bound)
+
+
 TEMPLATES: Final[dict[str, Template]] = {
     "activemask": active,
     "addc": carry,
     "bar": barrier,
     "barrier": barrier,
     "bra": branch,
+    "brx": indexed_branch,
+    "call": call,
     "cp": async_copy,
     "cvta": cvta,
     "exit": end,
@@ -49,7 +56,7 @@ TEMPLATES: Final[dict[str, Template]] = {
     "redux": one_value,
     "ret": end,
     "shfl": shuffle,
-    "st": store,
+    "st": _store,
     "subc": carry,
     "vote": vote,
 }

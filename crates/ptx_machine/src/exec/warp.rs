@@ -1,5 +1,7 @@
 //! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
 
+mod calls;
+
 use super::async_copy::Copies;
 use super::observe::{Observer, Step};
 use super::race::Detector;
@@ -19,6 +21,8 @@ struct Frame {
     /// Where they meet the lanes of the frame below.
     meeting: u32,
     mask: u32,
+    /// A function was entered with it: lanes that return leave it, and every frame above it.
+    is_call: bool,
 }
 
 /// Why a warp stopped running for now.
@@ -79,7 +83,7 @@ impl<'p> Warp<'p> {
         self.at = 0;
         self.counts = Counts::default();
         self.stack.clear();
-        self.stack.push(Frame { pc: 0, meeting: NO_MEETING, mask: lanes });
+        self.stack.push(Frame { pc: 0, meeting: NO_MEETING, mask: lanes, is_call: false });
     }
 
     /// Runs until something stops the warp, for at most `turn` instructions.
@@ -93,7 +97,7 @@ impl<'p> Warp<'p> {
     ) -> Result<Stop, Box<Trap>> {
         let end = self.counts.instructions + turn;
         let program = self.regs.program;
-        while let Some(&Frame { pc, meeting, mask }) = self.stack.last() {
+        while let Some(&Frame { pc, meeting, mask, .. }) = self.stack.last() {
             if pc == meeting || mask == 0 {
                 self.stack.pop();
                 continue;
@@ -176,6 +180,15 @@ impl<'p> Warp<'p> {
                 self.part(active, mask, inst, next);
                 Ok(Flow::Frames)
             }
+            Op::BranchIndexed => self.part_by_index(active, mask, inst, next).map(|()| Flow::Frames),
+            Op::Call => {
+                self.call(active, inst, next);
+                Ok(Flow::Frames)
+            }
+            Op::Return => {
+                self.give_back(active, next);
+                Ok(Flow::Frames)
+            }
             Op::Exit => {
                 if let Some(races) = witness.races {
                     races.exit(self.index, active);
@@ -243,7 +256,15 @@ impl<'p> Warp<'p> {
                     races.fence(self.index, active, order, scope);
                 }
             }
-            Op::Nop | Op::Barrier { .. } | Op::Branch | Op::Exit | Op::Trap => {}
+            // No data is moved, or what the warp runs next was changed already.
+            Op::Nop
+            | Op::Barrier { .. }
+            | Op::Branch
+            | Op::BranchIndexed
+            | Op::Call
+            | Op::Return
+            | Op::Exit
+            | Op::Trap => {}
         }
         if regs.shadow.is_pending() {
             shadow::refine(regs, inst, self.at);
@@ -255,15 +276,15 @@ impl<'p> Warp<'p> {
     fn part(&mut self, taken: u32, mask: u32, inst: &Inst, next: u32) {
         self.counts.divergent_branches += 1;
         let meeting = inst.meeting();
-        let mut rest = Frame { pc: next, meeting, mask: mask & !taken };
-        let mut first = Frame { pc: inst.target(), meeting, mask: taken };
+        let mut rest = Frame { pc: next, meeting, mask: mask & !taken, is_call: false };
+        let mut first = Frame { pc: inst.target(), meeting, mask: taken, is_call: false };
         if self.schedule.as_mut().is_some_and(Schedule::coin) {
             std::mem::swap(&mut first, &mut rest);
         }
         if let Some(top) = self.stack.last_mut() {
             if top.meeting == meeting {
                 // They meet where the frame ends anyway: no frame needs to wait there.
-                *top = rest;
+                *top = Frame { is_call: top.is_call, ..rest };
             } else {
                 top.pc = meeting;
                 self.stack.push(rest);

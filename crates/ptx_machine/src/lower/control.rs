@@ -22,6 +22,8 @@ impl Lower<'_, '_> {
             }
             "bar" | "barrier" => self.barrier(c),
             "bra" => self.branch(c),
+            "brx" => self.indexed_branch(c),
+            "ret" if !self.function.is_entry => Ok(Inst::new(Op::Return)),
             "ret" | "exit" => Ok(Inst::new(Op::Exit)),
             "trap" => Ok(Inst::new(Op::Trap)),
             "membar" | "fence" => {
@@ -38,6 +40,15 @@ impl Lower<'_, '_> {
         let Operand::Label(label) = Self::operand(c, 0)? else { return Err("a branch goes to a label".to_owned()) };
         let mut inst = Inst::new(Op::Branch);
         inst.imm = i64::from(self.function.labels[*label as usize]);
+        Ok(inst)
+    }
+
+    /// `brx.idx index, targets`.
+    fn indexed_branch(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        let Operand::Targets(list) = Self::operand(c, 1)? else { return Err("it names no .branchtargets".to_owned()) };
+        let mut inst = Inst::new(Op::BranchIndexed);
+        inst.s[0] = self.src(Self::operand(c, 0)?, Scalar::U32)?;
+        inst.imm = (self.targets + *list as usize) as i64;
         Ok(inst)
     }
 

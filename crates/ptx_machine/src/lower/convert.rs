@@ -66,6 +66,7 @@ impl Lower<'_, '_> {
             inst.s[0] = self.src(Self::operand(c, 1)?, Scalar::U64)?;
             return Ok(inst);
         }
+        let space = if space == Space::Param && !self.function.is_entry { Space::Local } else { space };
         if c.ty(0)?.bytes() != 8 {
             return Err("addresses have 64 bits".to_owned());
         }
@@ -73,10 +74,10 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(Op::Int(op, Int::U64));
         inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::U64)?;
         inst.s[0] = match Self::operand(c, 1)? {
-            Operand::Symbol(symbol, _) if self.space_of(*symbol) != space => {
+            Operand::Symbol(symbol, _) if self.address_space(*symbol) != space => {
                 return Err(format!(
                     "the variable is in {} memory, not {}",
-                    self.space_of(*symbol).word(),
+                    self.address_space(*symbol).word(),
                     space.word()
                 ));
             }

@@ -67,10 +67,13 @@ fn operand(form: &Form, words: &[Option<&str>], word: &str, number: usize) -> St
         }
         "pout" | "pin" => format!("%p{number}"),
         "pin!" => format!("!%p{number}"),
+        "addr" if form.opcode == "st" && slot(name) == Some("param") => "[passed]".to_owned(),
         "addr" if slot(name).unwrap_or(name) == "param" => "[argument]".to_owned(),
         "addr" if name == "shared" => "[%r0+32]".to_owned(),
         "addr" => "[%rd0+32]".to_owned(),
         "label" => "end".to_owned(),
+        "targets" => "table".to_owned(),
+        "func" => "helper".to_owned(),
         "sreg" => if slot("type").is_some_and(|t| t.ends_with("64")) { "%clock64" } else { "%tid.x" }.to_owned(),
         "name" => format!("{}_variable", slot("space").unwrap_or("shared")),
         _ => panic!("operand word {word} has no example"),
@@ -85,7 +88,8 @@ fn instruction(form: &Form, words: &[Option<&str>], full: bool) -> String {
         text.push_str(word);
     }
     let mut first = true;
-    for (i, word) in form.operands.iter().enumerate().filter(|(_, w)| full || !w.ends_with('?')) {
+    let written = |word: &str| word != "params" && (full || !word.ends_with('?'));
+    for (i, word) in form.operands.iter().enumerate().filter(|(_, w)| written(w)) {
         let bare = word.trim_end_matches('?');
         text.push_str(if first {
             " "
@@ -104,8 +108,9 @@ fn module(instruction: &str) -> String {
     format!(
         ".version 8.8\n.target sm_120\n.address_size 64\n.shared .align 16 .b8 shared_variable[64];\n\
          .global .align 16 .b8 global_variable[64];\n.const .align 16 .b8 const_variable[64];\n\
-         .entry k(.param .align 16 .b8 argument[16])\n{{\n.local .align 16 .b8 local_variable[64];\n.reg .pred %p<9>;\n.reg .b16 %h<32>;\n.reg .b32 %r<32>;\n\
-         .reg .b64 %rd<32>;\n{instruction};\nend:\nret;\n}}\n"
+         .func helper {{ ret; }}\n.entry k(.param .align 16 .b8 argument[16])\n{{\n.local .align 16 .b8 local_variable[64];\n\
+         .param .align 16 .b8 passed[16];\n.reg .pred %p<9>;\n.reg .b16 %h<32>;\n.reg .b32 %r<32>;\n\
+         .reg .b64 %rd<32>;\ntable: .branchtargets end, end;\n{instruction};\nend:\nret;\n}}\n"
     )
 }
 

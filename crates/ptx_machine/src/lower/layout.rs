@@ -1,6 +1,6 @@
 //! Addresses of variables and parameters in their spaces.
 
-use crate::ast::{Ast, Base, Function, Operand, Symbol, Variable};
+use crate::ast::{Ast, Base, Function, Operand, Param, Symbol};
 use crate::program::{Placed, Program};
 use crate::types::Space;
 
@@ -21,8 +21,9 @@ pub(crate) struct Layout {
     module: Vec<Option<u64>>,
     /// Index among the `.global` variables.
     global_index: Vec<u32>,
-    local: Vec<u64>,
-    params: Vec<u64>,
+    /// Of each body: its variables, and its parameters and results.
+    local: Vec<Vec<u64>>,
+    params: Vec<Vec<u64>>,
     shared: Vec<Placed>,
     dynamic: Option<Placed>,
     stack: Vec<Placed>,
@@ -49,11 +50,12 @@ pub(crate) fn constant_variables(ast: &Ast<'_>) -> Vec<(usize, Placed)> {
 }
 
 impl Layout {
-    pub fn new(ast: &Ast<'_>, function: &Function<'_>) -> Self {
+    /// Of a kernel and the functions that it reaches, the kernel first.
+    pub fn new(ast: &Ast<'_>, bodies: &[&Function<'_>]) -> Self {
         let mut layout = Self {
             module: vec![None; ast.variables.len()],
             global_index: Vec::new(),
-            local: vec![0; function.variables.len()],
+            local: bodies.iter().map(|f| vec![0; f.variables.len()]).collect(),
             params: Vec::new(),
             shared: Vec::new(),
             dynamic: None,
@@ -68,50 +70,64 @@ impl Layout {
         for (i, placed) in constant_variables(ast) {
             layout.module[i] = Some(placed.address);
         }
-        layout.place_shared(ast, function);
-        let mut cursor = Cursor::default();
-        for param in &function.params {
-            let bytes = u64::from(param.ty.bytes() * param.count.unwrap_or(1));
-            layout.placed_params.push(cursor.place(&param.name, bytes, param.align));
+        let mut stack = Cursor::default();
+        layout.place_variables(ast, bodies, &mut stack);
+        let mut launched = Cursor::default();
+        for function in bodies {
+            // What a function is given lies in the thread's own memory, as its variables do.
+            let (cursor, placed) = if function.is_entry {
+                (&mut launched, &mut layout.placed_params)
+            } else {
+                (&mut stack, &mut layout.stack)
+            };
+            let place = |p: &Param<'_>| cursor.place(p.name, u64::from(p.ty.bytes() * p.count.unwrap_or(1)), p.align);
+            let params: Vec<Placed> = function.params.iter().map(place).collect();
+            layout.params.push(params.iter().map(|p| p.address).collect());
+            placed.extend(params);
         }
-        layout.params = layout.placed_params.iter().map(|p| p.address).collect();
         layout
     }
 
-    fn place_shared(&mut self, ast: &Ast<'_>, function: &Function<'_>) {
-        let used = used_module_variables(ast, function);
+    fn place_variables(&mut self, ast: &Ast<'_>, bodies: &[&Function<'_>], stack: &mut Cursor) {
+        let used = used_module_variables(ast, bodies);
         let module = ast.variables.iter().enumerate().filter(|(i, v)| used[*i] && v.space == Space::Shared);
-        let local = function.variables.iter().enumerate();
-        let all: Vec<(bool, usize, &Variable)> =
-            module.map(|(i, v)| (true, i, v)).chain(local.map(|(i, v)| (false, i, v))).collect();
-        let (mut shared, mut stack) = (Cursor::default(), Cursor::default());
-        for &(is_module, i, v) in all.iter().filter(|(_, _, v)| !v.dynamic) {
-            let is_stack = v.space == Space::Local;
-            let placed = if is_stack { &mut stack } else { &mut shared }.place(&v.name, v.bytes, v.align);
-            self.set_address(is_module, i, placed.address);
+        let local = |(body, f): (usize, &&'_ Function<'_>)| (0..f.variables.len()).map(move |i| (Some(body), i));
+        let all: Vec<(Option<usize>, usize)> =
+            module.map(|(i, _)| (None, i)).chain(bodies.iter().enumerate().flat_map(local)).collect();
+        let variable = |body: Option<usize>, i: usize| match body {
+            Some(body) => &bodies[body].variables[i],
+            None => &ast.variables[i],
+        };
+        let mut shared = Cursor::default();
+        for &(body, i) in all.iter().filter(|&&(body, i)| !variable(body, i).dynamic) {
+            let v = variable(body, i);
+            let is_stack = v.space != Space::Shared;
+            let placed = if is_stack { &mut *stack } else { &mut shared }.place(&v.name, v.bytes, v.align);
+            self.set_address(body, i, placed.address);
             if is_stack { &mut self.stack } else { &mut self.shared }.push(placed);
         }
         // All dynamic variables name the same bytes, behind the static ones.
-        let align = all.iter().filter(|(_, _, v)| v.dynamic).map(|(_, _, v)| v.align).max().unwrap_or(1);
-        for &(is_module, i, v) in all.iter().filter(|(_, _, v)| v.dynamic) {
-            let placed = self.dynamic.get_or_insert_with(|| shared.place(&v.name, 0, align));
-            let address = placed.address;
-            self.set_address(is_module, i, address);
+        let dynamic: Vec<_> = all.into_iter().filter(|&(body, i)| variable(body, i).dynamic).collect();
+        let align = dynamic.iter().map(|&(body, i)| variable(body, i).align).max().unwrap_or(1);
+        for (body, i) in dynamic {
+            let name = &variable(body, i).name;
+            let address = self.dynamic.get_or_insert_with(|| shared.place(name, 0, align)).address;
+            self.set_address(body, i, address);
         }
     }
 
-    fn set_address(&mut self, is_module: bool, i: usize, address: u64) {
-        if is_module {
-            self.module[i] = Some(address);
-        } else {
-            self.local[i] = address;
+    fn set_address(&mut self, body: Option<usize>, i: usize, address: u64) {
+        match body {
+            Some(body) => self.local[body][i] = address,
+            None => self.module[i] = Some(address),
         }
     }
 
-    pub(super) fn address(&self, symbol: Symbol) -> Address {
+    /// Where `body` finds what it calls by this symbol.
+    pub(super) fn address(&self, body: usize, symbol: Symbol) -> Address {
         match symbol {
-            Symbol::Param(i) => Address::Known(self.params[i as usize]),
-            Symbol::Local(i) => Address::Known(self.local[i as usize]),
+            Symbol::Param(i) => Address::Known(self.params[body][i as usize]),
+            Symbol::Local(i) => Address::Known(self.local[body][i as usize]),
             Symbol::Module(i) => match self.module[i as usize] {
                 Some(address) => Address::Known(address),
                 None => Address::Global(self.global_index[i as usize]),
@@ -127,10 +143,10 @@ impl Layout {
     }
 }
 
-/// Which variables of the module the function's operands name.
-fn used_module_variables(ast: &Ast<'_>, function: &Function<'_>) -> Vec<bool> {
+/// Which variables of the module the functions' operands name.
+fn used_module_variables(ast: &Ast<'_>, bodies: &[&Function<'_>]) -> Vec<bool> {
     let mut used = vec![false; ast.variables.len()];
-    for operand in function.instructions.iter().flat_map(|i| &i.operands) {
+    for operand in bodies.iter().flat_map(|f| &f.instructions).flat_map(|i| &i.operands) {
         if let Operand::Symbol(Symbol::Module(i), _) | Operand::Address { base: Base::Symbol(Symbol::Module(i)), .. } =
             operand
         {

@@ -174,7 +174,7 @@ impl Lower<'_, '_> {
     /// `mov.u64 %rd, variable+offset`.
     fn mov_symbol(&mut self, to: &Operand, symbol: crate::ast::Symbol, offset: i64, ty: Scalar) -> Lowered<Inst> {
         let to = self.dst(to, ty)?;
-        let known = self.layout.address(symbol);
+        let known = self.layout.address(self.body, symbol);
         let mut inst = match known {
             super::layout::Address::Known(address) => {
                 let mut inst = Inst::new(if ty.bytes() == 8 { Op::Mov64 } else { Op::Mov32 });

@@ -13,6 +13,7 @@ impl Lower<'_, '_> {
         }
         let (data, address) = if is_store { (1, 0) } else { (0, 1) };
         let space = c.bound.words.iter().flatten().find_map(|w| Space::from_word(w)).unwrap_or(Space::Generic);
+        let space = self.own_space(space, Self::operand(c, address)?, is_store)?;
         let ty = c.ty(0)?;
         let (base, offset, wide_address) = self.address(Self::operand(c, address)?)?;
         let data = Self::operand(c, data)?;
@@ -57,6 +58,15 @@ impl Lower<'_, '_> {
             () => without,
         };
         (order, scope)
+    }
+
+    /// The space that an access goes to: what calls pass is in the thread's own memory.
+    fn own_space(&self, space: Space, address: &Operand, is_store: bool) -> Lowered<Space> {
+        match space {
+            Space::Param if self.is_passed(address) => Ok(Space::Local),
+            Space::Param if is_store => Err("the parameters of a kernel are read-only".to_owned()),
+            _ => Ok(space),
+        }
     }
 
     /// Accesses of 32 bytes came with PTX 8.8 and `sm_100`, for global memory.

@@ -2,6 +2,8 @@
 
 mod arith;
 mod async_copy;
+mod bodies;
+mod calls;
 mod control;
 mod convert;
 #[cfg(test)]
@@ -22,6 +24,7 @@ use crate::program::{Inst, Op, Place, Program, Slot, packed_bytes};
 use crate::table::{Bound, Names, Table};
 use crate::types::{Scalar, Space};
 
+use bodies::Bodies;
 pub(crate) use layout::{Layout, constant_variables};
 pub(crate) use shown::{Shown, shown_operands};
 use slots::Slots;
@@ -60,9 +63,14 @@ type Lowered<T> = Result<T, String>;
 /// Lowering of one function.
 pub(crate) struct Lower<'a, 's> {
     context: &'a Context<'a, 's>,
+    /// What is being lowered, and its place among the bodies.
     function: &'a Function<'s>,
+    body: usize,
+    bodies: &'a Bodies<'a, 's>,
     layout: &'a Layout,
     slots: Slots,
+    /// Target lists of the bodies before this one.
+    targets: usize,
     approximate: bool,
 }
 
@@ -86,21 +94,15 @@ impl Names for FunctionNames<'_, '_> {
     }
 }
 
+/// Most instructions of the kernels of a module, with all that each calls.
+pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 22;
+
 /// Decodes one kernel.
 pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>) -> Result<Program, PtxError> {
-    let layout = Layout::new(context.ast, function);
-    let slots = Slots::new(function.registers.len());
-    let mut lower = Lower { context, function, layout: &layout, slots, approximate: false };
+    let bodies = Bodies::new(context, function)?;
+    let layout = Layout::new(context.ast, &bodies.all);
+    let mut lower = Lower::new(context, &bodies, &layout);
     let mut program = Program::default();
-    for instruction in &function.instructions {
-        let inst = lower.instruction(instruction)?;
-        program.insts.push(inst);
-        let start = instruction.text.as_ptr() as usize - context.source.as_ptr() as usize;
-        program.places.push(Place { line: instruction.line, start, end: start + instruction.text.len() });
-    }
-    // A body that runs past its end returns.
-    program.insts.push(Inst::new(Op::Exit));
-    program.places.push(Place { line: function.line, start: 0, end: 0 });
     let refuse = |message| PtxError {
         file: context.file.to_owned(),
         line: function.line,
@@ -108,12 +110,31 @@ pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>)
         message,
         nearest: None,
     };
-    crate::cfg::set_meeting_points(&mut program.insts).map_err(refuse)?;
+    let mut entries = Vec::with_capacity(bodies.all.len());
+    for body in 0..bodies.all.len() {
+        entries.push(program.insts.len() as i64);
+        lower.lower_body(body, &mut program)?;
+    }
+    for call in program.insts.iter_mut().filter(|inst| inst.op == Op::Call) {
+        call.imm = entries[call.imm as usize];
+    }
+    crate::cfg::set_meeting_points(&mut program).map_err(refuse)?;
     program.approximate = lower.approximate;
     lower.slots.finish(&mut program).map_err(refuse)?;
     layout.finish(&mut program);
     check_room(&program).map_err(refuse)?;
     Ok(program)
+}
+
+/// Holds every function against the table, whether a kernel reaches it or not.
+pub(crate) fn check_functions(context: &Context<'_, '_>) -> Result<(), PtxError> {
+    for body in context.ast.callees.iter().filter_map(|callee| callee.body.as_ref()) {
+        let bodies = Bodies::alone(body);
+        let layout = Layout::new(context.ast, &bodies.all);
+        let lower = Lower::new(context, &bodies, &layout);
+        body.instructions.iter().try_for_each(|instruction| lower.check(instruction).map(|_| ()))?;
+    }
+    Ok(())
 }
 
 /// Refuses a kernel whose variables no device has room for.
@@ -128,18 +149,67 @@ fn check_room(program: &Program) -> Lowered<()> {
     Ok(())
 }
 
-impl Lower<'_, '_> {
-    fn instruction(&mut self, instruction: &Instruction<'_>) -> Result<Inst, PtxError> {
+impl<'a, 's> Lower<'a, 's> {
+    fn new(context: &'a Context<'a, 's>, bodies: &'a Bodies<'a, 's>, layout: &'a Layout) -> Self {
+        let (function, slots) = (bodies.all[0], Slots::new());
+        Self { context, function, body: 0, bodies, layout, slots, targets: 0, approximate: false }
+    }
+
+    /// Decodes one body, behind what the program has already.
+    fn lower_body(&mut self, body: usize, program: &mut Program) -> Result<(), PtxError> {
+        (self.body, self.function) = (body, self.bodies.all[body]);
+        self.slots.begin(self.function.registers.len());
+        self.targets = program.targets.len();
+        let first = program.insts.len();
+        // Where each instruction of the text starts in the program.
+        let mut starts = Vec::with_capacity(self.function.instructions.len() + 1);
+        for instruction in &self.function.instructions {
+            starts.push(program.insts.len() as u32);
+            let insts = self.instruction(instruction)?;
+            let start = instruction.text.as_ptr() as usize - self.context.source.as_ptr() as usize;
+            let place = Place { line: instruction.line, start, end: start + instruction.text.len() };
+            program.places.extend(insts.iter().map(|_| place));
+            program.insts.extend(insts);
+        }
+        starts.push(program.insts.len() as u32);
+        // A body that runs past its end returns.
+        program.insts.push(Inst::new(if self.function.is_entry { Op::Exit } else { Op::Return }));
+        program.places.push(Place { line: self.function.line, start: 0, end: 0 });
+        for branch in program.insts[first..].iter_mut().filter(|inst| inst.op == Op::Branch) {
+            branch.imm = starts[branch.imm as usize].into();
+        }
+        let at = |label: &u32| starts[self.function.labels[*label as usize] as usize];
+        program.targets.extend(self.function.targets.iter().map(|labels| labels.iter().map(at).collect()));
+        Ok(())
+    }
+
+    /// What one instruction of the text becomes: one of the program, but for a call, which copies its arguments.
+    fn instruction(&mut self, instruction: &Instruction<'_>) -> Result<Vec<Inst>, PtxError> {
         let checked = self.check(instruction)?;
-        let lowered = self.lower(&checked).map_err(|why| {
+        let lowered = if checked.bound.form.opcode == "call" {
+            self.call(instruction, &checked)
+        } else {
+            self.lower(&checked).map(|inst| vec![inst])
+        };
+        let mut insts = lowered.map_err(|why| {
             let message = format!("the machine does not execute {}: {why}", instruction.mnemonic);
             self.refusal(instruction, message, None)
         })?;
-        let guard = match instruction.guard {
-            Some((id, negated)) => self.predicate(id, negated),
-            None => Slot::NONE,
-        };
-        Ok(Inst { guard, ..lowered })
+        if let Some((id, negated)) = instruction.guard {
+            let guard = self.predicate(id, negated);
+            for inst in &mut insts {
+                inst.guard = guard;
+            }
+        }
+        Ok(insts)
+    }
+}
+
+impl Lower<'_, '_> {
+    /// Whether `.param` means the thread's own memory: what a call passes on, and what a function was given.
+    fn is_passed(&self, operand: &Operand) -> bool {
+        let own = matches!(operand, Operand::Address { base: Base::Symbol(Symbol::Local(_)), .. });
+        own || !self.function.is_entry
     }
 
     fn lower(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
@@ -159,7 +229,7 @@ impl Lower<'_, '_> {
             "cvta" | "isspacep" => self.address_conversion(c),
             "ld" | "st" => self.access(c),
             "cp" => self.async_copy(c),
-            "shfl" | "vote" | "activemask" | "bar" | "barrier" | "bra" | "ret" | "exit" | "trap" | "membar"
+            "shfl" | "vote" | "activemask" | "bar" | "barrier" | "bra" | "brx" | "ret" | "exit" | "trap" | "membar"
             | "fence" | "griddepcontrol" => self.control(c),
             _ => Err("it has no semantics here".to_owned()),
         }
@@ -234,13 +304,16 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn space_of(&self, symbol: Symbol) -> Space {
-        FunctionNames { ast: self.context.ast, function: self.function }.space(symbol)
+    /// The space that a variable's address belongs to.
+    fn address_space(&self, symbol: Symbol) -> Space {
+        let own = FunctionNames { ast: self.context.ast, function: self.function }.space(symbol);
+        let is_passed = matches!(symbol, Symbol::Local(_)) || !self.function.is_entry;
+        if own == Space::Param && is_passed { Space::Local } else { own }
     }
 
     /// The 64-bit slot that holds a variable's address in its space.
     fn symbol(&mut self, symbol: Symbol) -> Slot {
-        match self.layout.address(symbol) {
+        match self.layout.address(self.body, symbol) {
             layout::Address::Known(address) => self.slots.constant(address, Scalar::U64),
             layout::Address::Global(index) => self.slots.global(index),
         }

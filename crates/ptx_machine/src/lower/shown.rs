@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Checked, Context, Layout, Lower, Slots};
+use super::{Bodies, Checked, Context, Layout, Lower};
 use crate::ast::{Base, Function, Instruction, Operand, RegisterId, Special};
 use crate::error::PtxError;
 use crate::program::{Program, Slot};
@@ -26,14 +26,18 @@ pub(crate) fn shown_operands(
     function: &Function<'_>,
     program: &Program,
 ) -> Result<HashMap<usize, Vec<Shown>>, PtxError> {
-    let layout = Layout::new(context.ast, function);
-    let lower = Lower { context, function, layout: &layout, slots: Slots::new(0), approximate: false };
+    let bodies = Bodies::new(context, function)?;
+    let layout = Layout::new(context.ast, &bodies.all);
+    let mut lower = Lower::new(context, &bodies, &layout);
     let mut all = HashMap::new();
-    for instruction in &function.instructions {
-        let start = instruction.text.as_ptr() as usize - context.source.as_ptr() as usize;
-        let mut collected = Collector { function, program, shown: Vec::new() };
-        collected.instruction(instruction, &lower.check(instruction)?);
-        all.insert(start, collected.shown);
+    for (&function, slots) in bodies.all.iter().zip(&program.registers) {
+        lower.function = function;
+        for instruction in &function.instructions {
+            let start = instruction.text.as_ptr() as usize - context.source.as_ptr() as usize;
+            let mut collected = Collector { function, program, slots, shown: Vec::new() };
+            collected.instruction(instruction, &lower.check(instruction)?);
+            all.insert(start, collected.shown);
+        }
     }
     Ok(all)
 }
@@ -41,6 +45,7 @@ pub(crate) fn shown_operands(
 struct Collector<'a, 's> {
     function: &'a Function<'s>,
     program: &'a Program,
+    slots: &'a [Option<Slot>],
     shown: Vec<Shown>,
 }
 
@@ -65,7 +70,10 @@ impl Collector<'_, '_> {
             Operand::Special(special) => self.special(*special),
             Operand::Vector(parts) => parts.iter().for_each(|part| self.operand(part, is_written)),
             Operand::Joined(second) => self.operand(second, is_written),
+            Operand::List(parts) => parts.iter().for_each(|part| self.operand(part, is_written)),
             Operand::Address { .. }
+            | Operand::Targets(_)
+            | Operand::Function(_)
             | Operand::Immediate(_)
             | Operand::Symbol(..)
             | Operand::Label(_)
@@ -75,7 +83,7 @@ impl Collector<'_, '_> {
 
     fn register(&mut self, id: RegisterId, is_written: bool) {
         let register = &self.function.registers[id as usize];
-        if let Some(slot) = self.program.registers.get(id as usize).copied().flatten() {
+        if let Some(slot) = self.slots.get(id as usize).copied().flatten() {
             self.add(register.name, register.ty, slot, is_written);
         }
     }

@@ -26,7 +26,8 @@ fn file(ty: Scalar) -> File {
 /// Gives out slots as operands are met.
 #[derive(Debug)]
 pub(super) struct Slots {
-    registers: Vec<Option<Slot>>,
+    /// Of each body; the last is that of the one being lowered.
+    registers: Vec<Vec<Option<Slot>>>,
     counts: [usize; 3],
     constants: HashMap<(File, u64), Slot>,
     k32: Vec<V32>,
@@ -38,9 +39,9 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub fn new(registers: usize) -> Self {
+    pub fn new() -> Self {
         Self {
-            registers: vec![None; registers],
+            registers: Vec::new(),
             counts: [0; 3],
             constants: HashMap::new(),
             k32: Vec::new(),
@@ -59,12 +60,18 @@ impl Slots {
         Slot((*count - 1) as u16 & !Slot::FLAG)
     }
 
+    /// Starts the next body, with so many registers.
+    pub fn begin(&mut self, registers: usize) {
+        self.registers.push(vec![None; registers]);
+    }
+
     pub fn register(&mut self, id: RegisterId, ty: Scalar) -> Slot {
-        if let Some(slot) = self.registers[id as usize] {
+        let body = self.registers.len() - 1;
+        if let Some(slot) = self.registers[body][id as usize] {
             return slot;
         }
         let slot = self.fresh(file(ty));
-        self.registers[id as usize] = Some(slot);
+        self.registers[body][id as usize] = Some(slot);
         slot
     }
 

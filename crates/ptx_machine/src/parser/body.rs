@@ -3,10 +3,13 @@
 use super::scope::{MAX_DEPTH, MAX_RANGE, Name, Scopes};
 use super::variable::MAX_VARIABLES;
 use super::{Parsed, Parser};
-use crate::ast::{Function, Instruction, Register, RegisterId, Special, Symbol};
+use crate::ast::{Function, Instruction, Operand, Register, RegisterId, Special, Symbol};
 use crate::error::excerpt;
 use crate::lexer::Token;
 use crate::types::{Scalar, Space};
+
+/// Most labels of a `.branchtargets`.
+const MAX_TARGETS: usize = 1 << 16;
 
 /// A function being read, with the names it can see.
 pub(super) struct Body<'a, 's> {
@@ -60,7 +63,7 @@ impl<'s> Parser<'s> {
     fn directive(&mut self, word: &'s str, body: &mut Body<'_, 's>) -> Parsed<()> {
         match word {
             "reg" => self.registers(body),
-            "shared" | "local" => self.local_variables(body, false),
+            "shared" | "local" | "param" => self.local_variables(body, false),
             "extern" => {
                 self.advance()?;
                 self.local_variables(body, true)
@@ -68,9 +71,7 @@ impl<'s> Parser<'s> {
             "loc" => self.loc(),
             "pragma" => self.skip_statement(),
             "file" => self.file_directive(),
-            "param" | "callprototype" | "branchtargets" | "calltargets" => Err(self
-                .error(format!(".{word} in a body is not supported; allowed: .reg, .shared, .local, .loc, .pragma"))),
-            _ => self.unexpected(".reg, .shared, .local, .loc, .pragma"),
+            _ => self.unexpected(".reg, .shared, .local, .param, .loc, .pragma"),
         }
     }
 
@@ -132,8 +133,8 @@ impl<'s> Parser<'s> {
 
     fn local_variables(&mut self, body: &mut Body<'_, 's>, external: bool) -> Parsed<()> {
         for (name, variable) in self.variables(external)? {
-            if !matches!(variable.space, Space::Shared | Space::Local) {
-                return Err(self.error("only .shared and .local variables may be declared in a function"));
+            if !matches!(variable.space, Space::Shared | Space::Local | Space::Param) {
+                return Err(self.error("only .shared, .local and .param variables may be declared in a function"));
             }
             if body.scopes.is_taken(name) {
                 return Err(self.error(format!("{name} is declared twice")));
@@ -154,6 +155,9 @@ impl<'s> Parser<'s> {
         if guard.is_none() && self.at(':') {
             self.advance()?;
             let at = body.function.instructions.len() as u32;
+            if let Token::Dot("branchtargets" | "callprototype" | "calltargets") = self.token {
+                return self.jump_table(word, body);
+            }
             if word.contains(['.', ':']) {
                 return Err(self.error(format!("{word} is no label; allowed: letters, digits, _ and $")));
             }
@@ -168,6 +172,30 @@ impl<'s> Parser<'s> {
         self.expect(';')?;
         body.function.instructions.push(Instruction { guard, mnemonic: word, operands, line, text: text.trim_end() });
         Ok(())
+    }
+
+    /// `name: .branchtargets L1, L2;`: what an indexed branch chooses from.
+    fn jump_table(&mut self, name: &'s str, body: &mut Body<'_, 's>) -> Parsed<()> {
+        if !self.eat_dot("branchtargets")? {
+            return Err(self.error("indirect calls are not supported; allowed: calls of a function by its name"));
+        }
+        let mut labels = Vec::new();
+        loop {
+            let Operand::Label(label) = self.label(body)? else { return self.unexpected("a label") };
+            labels.push(label);
+            if labels.len() > MAX_TARGETS {
+                return Err(self.error(format!("more than {MAX_TARGETS} targets of a branch")));
+            }
+            if !self.eat(',')? {
+                break;
+            }
+        }
+        if body.scopes.is_taken(name) {
+            return Err(self.error(format!("{name} is declared twice")));
+        }
+        body.scopes.declare(name, Name::Targets(body.function.targets.len() as u32));
+        body.function.targets.push(labels);
+        self.expect(';')
     }
 
     /// `@%p1` or `@!%p1`.

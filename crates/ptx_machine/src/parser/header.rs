@@ -2,17 +2,17 @@
 
 use super::variable::{MAX_VARIABLES, max_bytes};
 use super::{Global, Parsed, Parser};
-use crate::ast::{Ast, Target, Variable};
+use crate::ast::{Ast, Callee, Target, Variable};
 use crate::lexer::Token;
 use crate::types::Space;
 
 /// Newest PTX ISA version that is read. A later one may have changed the meaning of a form.
 const NEWEST: (u32, u32) = (9, 9);
 
-/// Most entries of a module.
+/// Most entries of a module, and most functions.
 const MAX_ENTRIES: usize = 4096;
 
-const ITEMS: &str = ".visible, .extern, .weak, .entry, .global, .const, .shared, .file, .pragma";
+const ITEMS: &str = ".visible, .extern, .weak, .entry, .func, .global, .const, .shared, .file, .pragma";
 
 impl<'s> Parser<'s> {
     pub(super) fn module(mut self) -> Parsed<Ast<'s>> {
@@ -30,7 +30,7 @@ impl<'s> Parser<'s> {
         if self.eat_dot("address_size")? && self.integer("address size", 0, u64::MAX)? != 64 {
             return Err(self.error("this .address_size is not supported; allowed: 64"));
         }
-        let mut ast = Ast { version, target, variables: Vec::new(), functions: Vec::new() };
+        let mut ast = Ast { version, target, variables: Vec::new(), functions: Vec::new(), callees: Vec::new() };
         while self.token != Token::End {
             self.begin_statement();
             self.item(&mut ast)?;
@@ -82,8 +82,9 @@ impl<'s> Parser<'s> {
                 self.advance()?;
                 self.entry(ast)
             }
-            Token::Dot("func" | "alias") => {
-                Err(self.error("functions other than .entry are not executed; allowed: .entry"))
+            Token::Dot("func") => {
+                self.advance()?;
+                self.callee(ast)
             }
             Token::Dot("global" | "const" | "shared") => {
                 let variables = self.variables(external)?;
@@ -153,11 +154,41 @@ impl<'s> Parser<'s> {
         if ast.functions.len() == MAX_ENTRIES {
             return Err(self.error(format!("more than {MAX_ENTRIES} entries")));
         }
-        let (name, function) = self.function()?;
-        if self.globals.insert(name, Global::Function).is_some() {
+        let (name, function) = self.kernel()?;
+        if self.globals.insert(name, Global::Entry).is_some() {
             return Err(self.error(format!("{name} is declared twice")));
         }
         ast.functions.push(function);
+        Ok(())
+    }
+
+    /// `.func`, declared or defined; what is declared may be defined later.
+    fn callee(&mut self, ast: &mut Ast<'s>) -> Parsed<()> {
+        let (name, mut function, mut scopes) = self.signature()?;
+        let counts = (function.params.len() - function.inputs, function.inputs);
+        let index = match self.globals.get(name) {
+            None if ast.callees.len() == MAX_ENTRIES => {
+                return Err(self.error(format!("more than {MAX_ENTRIES} functions")));
+            }
+            None => {
+                ast.callees.push(Callee { name, counts, body: None });
+                ast.callees.len() - 1
+            }
+            Some(Global::Callee(index)) if ast.callees[*index as usize].counts == counts => *index as usize,
+            Some(Global::Callee(_)) => {
+                return Err(self.error(format!("{name} was declared with other parameters or results")));
+            }
+            Some(_) => return Err(self.error(format!("{name} is declared twice"))),
+        };
+        self.globals.insert(name, Global::Callee(index as u32));
+        if self.eat(';')? {
+            return Ok(());
+        }
+        if ast.callees[index].body.is_some() {
+            return Err(self.error(format!("{name} is defined twice")));
+        }
+        self.body(&mut function, &mut scopes)?;
+        ast.callees[index].body = Some(function);
         Ok(())
     }
 }

@@ -59,7 +59,10 @@ struct Parser<'s> {
 enum Global {
     /// Index into [`Ast::variables`].
     Variable(u32),
-    Function,
+    /// A kernel.
+    Entry,
+    /// Index into [`Ast::callees`].
+    Callee(u32),
 }
 
 type Parsed<T> = Result<T, PtxError>;

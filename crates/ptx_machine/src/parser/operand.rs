@@ -9,12 +9,17 @@ use crate::literal::Immediate;
 
 /// Most operands of an instruction, and most parts of a vector.
 const MAX_OPERANDS: usize = 16;
+/// Most arguments of a call.
+const MAX_ARGUMENTS: usize = 256;
 
 impl<'s> Parser<'s> {
     pub(super) fn operands(&mut self, body: &mut Body<'_, 's>, mnemonic: &str) -> Parsed<Vec<Operand>> {
         let mut found = Vec::new();
         if self.at(';') {
             return Ok(found);
+        }
+        if mnemonic == "call" || mnemonic.starts_with("call.") {
+            return self.call(body);
         }
         let is_branch = mnemonic == "bra" || mnemonic.starts_with("bra.");
         loop {
@@ -33,7 +38,45 @@ impl<'s> Parser<'s> {
         if self.at(';') { Ok(found) } else { self.unexpected("; or , and an operand") }
     }
 
-    fn label(&mut self, body: &mut Body<'_, 's>) -> Parsed<Operand> {
+    /// `(results), name, (arguments)`, of which only the name must be there: always three operands.
+    fn call(&mut self, body: &mut Body<'_, 's>) -> Parsed<Vec<Operand>> {
+        let results = self.list(body)?;
+        if results.is_some() {
+            self.expect(',')?;
+        }
+        let Token::Word(name) = self.token else { return self.unexpected("the name of a function") };
+        let Some(&Global::Callee(callee)) = self.globals.get(name) else {
+            let message = format!("{name} is no function that is declared before; allowed: the name of a .func");
+            return Err(self.error(message));
+        };
+        self.advance()?;
+        let arguments = if self.eat(',')? { self.list(body)? } else { None };
+        if !self.at(';') {
+            return self.unexpected("; or ( and arguments");
+        }
+        let list = |parts: Option<Vec<Operand>>| Operand::List(parts.unwrap_or_default());
+        Ok(vec![list(results), Operand::Function(callee), list(arguments)])
+    }
+
+    /// Operands in ( ), where there is a `(`.
+    fn list(&mut self, body: &mut Body<'_, 's>) -> Parsed<Option<Vec<Operand>>> {
+        if !self.eat('(')? {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        while !self.eat(')')? {
+            parts.push(self.operand(body)?);
+            if parts.len() > MAX_ARGUMENTS {
+                return Err(self.error(format!("more than {MAX_ARGUMENTS} arguments")));
+            }
+            if !self.at(')') {
+                self.expect(',')?;
+            }
+        }
+        Ok(Some(parts))
+    }
+
+    pub(super) fn label(&mut self, body: &mut Body<'_, 's>) -> Parsed<Operand> {
         let line = self.line;
         let name = self.name("a label")?;
         let index = body.function.labels.len() as u32;
@@ -122,6 +165,7 @@ impl<'s> Parser<'s> {
         match body.scopes.resolve(name, body.function) {
             Some(Name::Register(id)) => return Ok(Operand::Register(id)),
             Some(Name::Symbol(symbol)) => return Ok(Operand::Symbol(symbol, 0)),
+            Some(Name::Targets(index)) => return Ok(Operand::Targets(index)),
             None => {}
         }
         if let Some(&Global::Variable(index)) = self.globals.get(name) {

@@ -15,6 +15,8 @@ pub(super) const MAX_RANGE: u64 = 1 << 20;
 pub(super) enum Name {
     Register(RegisterId),
     Symbol(Symbol),
+    /// Index into [`Function::targets`].
+    Targets(u32),
 }
 
 #[derive(Debug, Default)]

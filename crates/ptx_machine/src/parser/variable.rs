@@ -1,5 +1,6 @@
 //! Variables in memory: `.shared .align 16 .b8 tile[1024];`, `.const .f32 table[2] = {1.0, 0f40000000};`.
 
+use super::function::MAX_PARAM_BYTES;
 use super::{Parsed, Parser};
 use crate::ast::Variable;
 use crate::lexer::Token;
@@ -15,6 +16,7 @@ pub(crate) fn max_bytes(space: Space) -> u64 {
         Space::Shared => 227 << 10,
         Space::Const => 64 << 10,
         Space::Local => 512 << 10,
+        Space::Param => MAX_PARAM_BYTES as u64,
         _ => 1 << 30,
     }
 }
@@ -23,8 +25,8 @@ impl<'s> Parser<'s> {
     /// One declaration, from its space to its semicolon: names and what they name.
     pub(super) fn variables(&mut self, external: bool) -> Parsed<Vec<(&'s str, Variable)>> {
         let Token::Dot(space) = self.token else { return self.unexpected("a state space") };
-        let Some(space) = Space::from_word(space).filter(|&s| s != Space::Param) else {
-            return self.unexpected(".global, .const, .shared or .local");
+        let Some(space) = Space::from_word(space) else {
+            return self.unexpected(".global, .const, .shared, .local or .param");
         };
         self.advance()?;
         let mut align = None;
@@ -93,7 +95,7 @@ impl<'s> Parser<'s> {
         }
         let mut initial = Vec::new();
         if self.eat('=')? {
-            if matches!(space, Space::Shared | Space::Local) {
+            if matches!(space, Space::Shared | Space::Local | Space::Param) {
                 return Err(self.error(format!("a {} variable has no initial value", space.word())));
             }
             self.initial(ty, &mut initial, max_bytes(space), 0)?;

@@ -85,6 +85,9 @@ fn fits(bound: &Bound<'_>, word: &str, operand: &Operand, names: &impl Names) ->
         },
         "addr" => address(bound, operand, name, names),
         "label" => matches!(operand, Operand::Label(_)),
+        "targets" => matches!(operand, Operand::Targets(_)),
+        "func" => matches!(operand, Operand::Function(_)),
+        "params" => matches!(operand, Operand::List(_)),
         "sreg" => match operand {
             Operand::Special(special) => bound.scalar("type").is_some_and(|ty| ty.bits() == special.bits()),
             _ => false,
@@ -191,6 +194,9 @@ fn allowed(bound: &Bound<'_>, word: &str) -> String {
             None => "an address".to_owned(),
         },
         "label" => "a label".to_owned(),
+        "targets" => "the name of .branchtargets".to_owned(),
+        "func" => "the name of a function".to_owned(),
+        "params" => "( ) of .param variables, registers or numbers".to_owned(),
         "sreg" => match bound.scalar("type") {
             Some(ty) => format!("a special register of {} bits", ty.bits()),
             None => "a special register".to_owned(),

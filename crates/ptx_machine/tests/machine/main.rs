@@ -10,6 +10,7 @@ mod extremes;
 mod faults;
 mod floats;
 mod formats;
+mod functions;
 mod harness;
 mod memory;
 mod modules;

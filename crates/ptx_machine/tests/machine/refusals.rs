@@ -119,7 +119,12 @@ fn heads_of_modules() {
         (".version 99.0\n.target sm_90", "PTX version 99.0 is not supported"),
         (".version 8.5\n.target x86", "target x86 is not supported; allowed: sm_NN"),
         (".version 8.5\n.target sm_90\n.address_size 32", "this .address_size is not supported; allowed: 64"),
-        (".version 8.5\n.target sm_90\n.func f() { ret; }", "functions other than .entry are not executed"),
+        (".version 8.5\n.target sm_90\n.func f() { fma.f32 %f1, %f1, %f1, %f1; }", "%f1 is not declared"),
+        (
+            ".version 8.5\n.target sm_90\n.func f()\n{\n.reg .f32 %f; fma.f32 %f, %f, %f, %f; }",
+            "no supported form of fma",
+        ),
+        (".version 8.5\n.target sm_90\n.func f(.reg .b32 %a)\n{ ret; }", "a .reg parameter is not supported"),
         (".version 8.5\n.target sm_90\n.extern .global .u32 x;", "x has no definition"),
         (".version 8.5\n.target sm_90\n.shared .b8 x[300000];", "x of 300000 bytes is too large"),
         (".version 8.5\n.target sm_90\n.global .u32 x[2] = {1, 2, 3};", "x of 12 bytes is too large; allowed: 8 bytes"),
