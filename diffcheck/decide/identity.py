@@ -116,6 +116,14 @@ def stale_subjects(
     receipt: AbReceipt, experiment: Experiment, tree: TreeHashes
 ) -> list[tuple[str, str | None, str | None]]:
     """Return each subject whose recorded hash is not the tree's: name, recorded hash, current hash (None: absent)."""
+    found = compare_subjects(receipt, experiment, tree)
+    return [(name, recorded, current) for name, recorded, current in found if recorded != current]
+
+
+def compare_subjects(
+    receipt: AbReceipt, experiment: Experiment, tree: TreeHashes
+) -> list[tuple[str, str | None, str | None]]:
+    """Return every subject, fresh or stale: name, recorded hash, current hash (None: absent)."""
     rows = experiment_rows(experiment)
     arms = tuple(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
     try:
@@ -124,7 +132,7 @@ def stale_subjects(
         return [("PTX", None, str(error))]
     recorded = _flat(receipt.subjects)
     names = [*current, *(name for name in recorded if name not in current)]
-    return [(name, recorded.get(name), current.get(name)) for name in names if recorded.get(name) != current.get(name)]
+    return [(name, recorded.get(name), current.get(name)) for name in names]
 
 
 def _flat(subjects: Subjects) -> dict[str, str]:
