@@ -1,4 +1,4 @@
-"""Draws the README's picture from a file that `diffcheck timing --json` wrote. Needs the extra `plot`."""
+"""Draws the README's picture from a file that `diffcheck timing --json` wrote."""
 
 from __future__ import annotations
 

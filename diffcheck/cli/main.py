@@ -20,6 +20,7 @@ from diffcheck.cli import (
     parity,
     ptx,
     receipt,
+    review,
     sanitize,
     selftest,
     simulate,
@@ -71,6 +72,7 @@ toolchain.register(app)
 ab.register(app)
 receipt.register(app)
 decide.register(app)
+review.register(app)
 subjects.register(app)
 simulate.register(app)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from diffcheck.ab.stats import RESAMPLES, interval_of
-from diffcheck.experiment.load import LoadedExperiment, load_experiment
+from diffcheck.experiment.load import LoadedExperiment, data_folder, load_experiment
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
@@ -202,6 +202,17 @@ def small_experiment(**changes: Any) -> LoadedExperiment:
     budget = {**content["budget"], "min_blocks": 2}
     made = Experiment.model_validate({**content, "rows": rows, "budget": budget, **changes})
     return LoadedExperiment(made, loaded.sha256)
+
+
+def small_experiment_file(folder: Path) -> str:
+    """Write `small_experiment()` as a file; return its path, which commands take in place of a name."""
+    shipped = (data_folder() / "promote-oxide.toml").read_text(encoding="utf-8")
+    head, _, _ = shipped.partition("# Every combination is a row.")
+    rows = '[[rows]]\ngenerator = "random"\nheads = [[16, 4]]\nstorages = ["f16"]\nkv_lens = [4096, 60000]\n'
+    budget = shipped[shipped.index("[budget]") :].replace("min_blocks = 20", "min_blocks = 2")
+    path = folder / "promote-oxide.toml"
+    path.write_text(head + rows + budget, encoding="utf-8")
+    return str(path)
 
 
 def ab_content(

@@ -76,4 +76,4 @@ def test_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
 def test_wheel_asks_for_no_gpu_library_unless_told(wheel: zipfile.ZipFile) -> None:
     requirements = Parser().parsestr(metadata(wheel, "METADATA")).get_all("Requires-Dist", [])
     always = {requirement.split(">=")[0] for requirement in requirements if "extra ==" not in requirement}
-    assert always == {"numpy", "pydantic", "rich", "scipy", "tomli", "typer"}
+    assert always == {"jinja2", "matplotlib", "numpy", "pydantic", "rich", "scipy", "tomli", "typer"}

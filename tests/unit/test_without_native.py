@@ -41,6 +41,7 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         f"0 receipt export {small}",
         f"0 decide promote-oxide --evidence {promoted}",
         f"10 decide promote-oxide --evidence {held}",
+        f"0 review promote-oxide --evidence {held} -o {tmp_path / 'page.html'}",
     ]
     ran = subprocess.run(
         [sys.executable, "-c", BLOCKED],
