@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from diffcheck.review.numbers import length, plain
+from diffcheck.review.numbers import plain
 from diffcheck.review.plots.draw import (
     BASELINE,
     CANDIDATE,
@@ -150,4 +150,4 @@ def _gb(rate: float | None) -> float | None:
 
 
 def _short(keys: int) -> str:
-    return length(keys) if keys < 10_000 else f"{keys / 1000:.0f}k"
+    return str(keys) if keys < 1000 else f"{keys / 1000:.0f}k"

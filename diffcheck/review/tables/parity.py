@@ -14,7 +14,7 @@ _SAYS = {
     "oracle": "within its bound of f64",
     "naive": "within its bound of f64",
     "split-naive": "within both bounds",
-    "memory": "guards, inputs, every word written",
+    "memory": "guards and inputs kept, all written",
     "executes": "runs to its end",
 }
 
