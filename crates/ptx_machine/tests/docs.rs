@@ -58,11 +58,26 @@ fn rendered(page: &str, folder: &Path) -> (String, usize) {
 fn the_page_shows_what_the_commands_print() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let (now, commands) = rendered(&page, &folder("page"));
-    assert!(commands >= 8, "{commands} commands");
+    assert!(commands >= 9, "{commands} commands");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(PAGE, now).unwrap();
     } else {
         assert_eq!(page, now);
+    }
+}
+
+#[test]
+fn the_page_names_every_option() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let folder = folder("options");
+    for command in ["run", "check", "forms"] {
+        let help = shown(&folder, &format!("ptx-machine {command} --help"));
+        let options = help.lines().filter_map(|line| line.trim().strip_prefix("--")?.split([' ', ',']).next());
+        let options: Vec<&str> = options.filter(|name| *name != "help").collect();
+        assert!(!options.is_empty(), "{help}");
+        for option in options {
+            assert!(page.contains(&format!("`--{option}")), "--{option} of {command}");
+        }
     }
 }
 
