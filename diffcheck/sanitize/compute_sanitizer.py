@@ -103,7 +103,10 @@ def read_log(tool: ToolName, text: str, seconds: float = 0.0, problem: str = "")
     lines = [match[1].strip() for match in re.finditer(r"^=========[ \t]?(.*)$", text, re.MULTILINE)]
     findings = _summary(lines)
     if not problem and findings is None:
-        problem = f"{tool} wrote no summary" + (f": {lines[-1]}" if lines and lines[-1] else "")
+        problem = f"{tool} wrote no summary"
+    if problem:
+        # What the tool itself says of a run that came to nothing, such as a program that it could not attach to.
+        problem = ": ".join([problem, *(line for line in lines if line.startswith("Error: "))][:3])
     reports = tuple(_reports(lines))
     return ToolVerdict(tool=tool, findings=findings, reports=reports, problem=problem, seconds=round(seconds, 3))
 
