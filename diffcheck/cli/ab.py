@@ -18,6 +18,7 @@ from diffcheck.receipts.provenance import recorded_command
 
 if TYPE_CHECKING:
     from diffcheck.ab.gpu import GpuBench
+    from diffcheck.ab.peers.llama_cpp import Measured
     from diffcheck.receipts.ab.model import AbReceipt
     from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 
@@ -40,6 +41,15 @@ def ab_command(
     lock: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The GPU's lock file, shared by all who time on it.")
     ] = None,
+    llama_cpp: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What llama.cpp's test-backend-ops perf printed (--output sql): a column to inform."
+        ),
+    ] = None,
+    llama_cpp_commit: Annotated[
+        str | None, typer.Option(metavar="COMMIT", help="The llama.cpp that was built, where FILE does not say.")
+    ] = None,
     selftest: Annotated[bool, typer.Option("--selftest", help="Run the self-test first and put it in.")] = False,
 ) -> None:
     """Run an experiment on this GPU: parity first, then both arms in turn, with controls, floors and peers.
@@ -53,13 +63,14 @@ def ab_command(
     asked = load_experiment(experiment)
     lengths = _lengths(rungs)
     select_rungs(experiment_rows(asked.content), lengths)
+    imported = _llama_cpp(llama_cpp, llama_cpp_commit)
     bench = GpuBench()
     arch = bench.host(None).arch
     _check_host(host, arch)
     path = output or Path("evidence") / asked.content.name / f"{host or _slug(bench.host(None).device)}.json"
     check_files(path)
     with gpu_lock(lock_path(lock, bench.pci_address)):
-        receipt = _run(bench, asked.content.name, host, lengths, path, selftest=selftest)
+        receipt = _run(bench, asked.content.name, host, lengths, path, selftest=selftest, imported=imported)
     _show(receipt)
     held = receipt.status != "fails" and all(control.passed for control in receipt.controls)
     terminal.console().print(f"{path.name}: {receipt.status}, ", terminal.status_text(held), sep="")
@@ -67,9 +78,17 @@ def ab_command(
 
 
 def _run(
-    bench: GpuBench, experiment: str, host: str | None, rungs: tuple[int, ...], path: Path, *, selftest: bool
+    bench: GpuBench,
+    experiment: str,
+    host: str | None,
+    rungs: tuple[int, ...],
+    path: Path,
+    *,
+    selftest: bool,
+    imported: tuple[Measured, ...],
 ) -> AbReceipt:
     from diffcheck.ab.merge import earlier_part, require_replaceable
+    from diffcheck.ab.peers.llama_cpp import with_llama_cpp
     from diffcheck.ab.run import Asked, Run, facts_of
     from diffcheck.ab.sampler import Pace
     from diffcheck.receipts.ab.file import write_ab_receipt
@@ -86,9 +105,21 @@ def _run(
         raise BadInputError("rungs", ",".join(map(str, rungs)) or "all", "rows that the receipt does not have yet")
     with terminal.progress(len(rows), experiment, remaining=True) as advance:
         receipt, journal = Run(bench, asked, facts, earlier).measure(advance)
+    if imported:
+        receipt = with_llama_cpp(receipt, imported)
     write_ab_receipt(path, receipt)
     journal.remove()
     return receipt
+
+
+def _llama_cpp(path: Path | None, commit: str | None) -> tuple[Measured, ...]:
+    from diffcheck.ab.peers.llama_cpp import read_llama_cpp
+
+    if path is None:
+        if commit is not None:
+            raise BadInputError("llama-cpp-commit", commit, "a commit beside --llama-cpp FILE")
+        return ()
+    return read_llama_cpp(path, commit)
 
 
 def _selftest(wanted: bool) -> SelfTest | SelfTestNotRun:
