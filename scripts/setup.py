@@ -187,6 +187,19 @@ def install(extras: list[str], dependencies: str, stamp: dict[str, object]) -> N
     step(f"{what} (release; minutes when cold)", *pip, *no_deps, "--no-build-isolation", "--editable", target)
 
 
+def check() -> int:
+    """Says whether the last finished run was of these sources: 0, or 1 with one line that says what is not."""
+    python = f"{dotted(sys.version_info[:3])} {os.path.realpath(sys.executable)}"
+    stamp = read_stamp()
+    if not stamp or not NATIVE.exists():
+        print("no finished `make setup` in this folder")
+        return 1
+    if stamp.get("everything") != fingerprint(input_files(), python, require_rust()):
+        print("sources, Python or Rust have changed since the last `make setup`")
+        return 1
+    return 0
+
+
 def setup(wanted: set[str], force: bool) -> None:
     """Checks the requirements, then installs what is not yet installed."""
     require_python()
@@ -218,8 +231,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Install everything into .venv; do nothing when it is up to date.")
     parser.add_argument("--extra", action="append", default=[], choices=["test", "ptxas"], help="an extra to install")
     parser.add_argument("--force", action="store_true", help="install again, whatever the stamp says")
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date: exit code 0 or 1")
     options = parser.parse_args()
     try:
+        if options.check:
+            return check()
         with Path(__file__).open() as lock:  # two runs at once would trip over each other's .venv
             fcntl.flock(lock, fcntl.LOCK_EX)
             setup(set(options.extra), options.force)

@@ -13,6 +13,7 @@ from diffcheck.cli import (
     ab,
     assemble,
     decide,
+    doctor,
     listing,
     mutants,
     opcodes,
@@ -74,6 +75,7 @@ receipt.register(app)
 decide.register(app)
 review.register(app)
 subjects.register(app)
+doctor.register(app)
 simulate.register(app)
 
 
