@@ -12,7 +12,7 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import check_files
 from diffcheck.errors import BadInputError, DiffcheckError
-from diffcheck.experiment.load import load_experiment, load_hosts
+from diffcheck.experiment.load import LoadedExperiment, load_experiment, load_hosts
 from diffcheck.experiment.rows import experiment_rows, select_rungs
 from diffcheck.receipts.provenance import recorded_command
 
@@ -70,7 +70,7 @@ def ab_command(
     path = output or Path("evidence") / asked.content.name / f"{host or _slug(bench.host(None).device)}.json"
     check_files(path)
     with gpu_lock(lock_path(lock, bench.pci_address)):
-        receipt = _run(bench, asked.content.name, host, lengths, path, selftest=selftest, imported=imported)
+        receipt = _run(bench, asked, host, lengths, path, selftest=selftest, imported=imported)
     _show(receipt)
     held = receipt.status != "fails" and all(control.passed for control in receipt.controls)
     terminal.console().print(f"{path.name}: {receipt.status}, ", terminal.status_text(held), sep="")
@@ -79,7 +79,7 @@ def ab_command(
 
 def _run(
     bench: GpuBench,
-    experiment: str,
+    loaded: LoadedExperiment,
     host: str | None,
     rungs: tuple[int, ...],
     path: Path,
@@ -94,7 +94,6 @@ def _run(
     from diffcheck.receipts.ab.file import write_ab_receipt
 
     require_replaceable(path)
-    loaded = load_experiment(experiment)
     tested = _selftest(selftest)
     command = recorded_command(sys.argv[1:])
     asked = Asked(loaded, host, rungs, command, path, Pace(), tested)
@@ -103,7 +102,7 @@ def _run(
     rows = [row for row in select_rungs(experiment_rows(loaded.content), rungs) if not earlier.has(row.name)]
     if not rows:
         raise BadInputError("rungs", ",".join(map(str, rungs)) or "all", "rows that the receipt does not have yet")
-    with terminal.progress(len(rows), experiment, remaining=True) as advance:
+    with terminal.progress(len(rows), loaded.content.name, remaining=True) as advance:
         receipt, journal = Run(bench, asked, facts, earlier).measure(advance)
     if imported:
         receipt = with_llama_cpp(receipt, imported)

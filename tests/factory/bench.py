@@ -104,6 +104,7 @@ class FormulaBench:
     profile: str = "h200"
     deaf: bool = False
     opened: list[FormulaRow] = field(default_factory=list)
+    pci_address: str = ""
 
     def open_row(self, row: ExperimentRow) -> FormulaRow:
         rng = np.random.default_rng(len(self.opened))

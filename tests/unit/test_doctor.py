@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from diffcheck.ab.nvml import Nvml
 from diffcheck.cli.main import run
 from diffcheck.doctor import device, here
 from diffcheck.doctor.model import Finding
 from diffcheck.doctor.run import CHECKS, examine
 from diffcheck.receipts.ab.host import ForeignProcess
 from diffcheck.receipts.ab.samples import Reading
+from tests.factory.nvml import nvml
 
 
 def finding(need: str, state: str) -> Finding:
@@ -58,7 +58,9 @@ def test_every_check_answers_in_one_line_and_mends_what_lacks() -> None:
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here.metadata, "requires", lambda _: ["no-such-package>=1", "numpy>=2", 'x; extra == "test"'])
+    monkeypatch.setattr(
+        "diffcheck.doctor.here.metadata.requires", lambda _: ["no-such-package>=1", "numpy>=2", 'x; extra == "test"']
+    )
     found = here.python()
     assert (found.state, found.remedy) == ("lacks", "python -m pip install no-such-package")
 
@@ -81,36 +83,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     found = here.disk()
     assert (found.state, found.need) == ("lacks", "machine")
-
-
-class UnsupportedError(Exception):
-    pass
-
-
-def nvml(**answers: object) -> Nvml:
-    """A library whose every call that is not given fails as an unsupported one does."""
-
-    def ask(name: str) -> object:
-        def call(*_: object) -> object:
-            if name in answers:
-                return answers[name]
-            raise UnsupportedError(name)
-
-        return call
-
-    library = types.SimpleNamespace(
-        NVMLError=UnsupportedError, NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2, NVML_TEMPERATURE_GPU=0
-    )
-    names = (
-        *("nvmlDeviceGetPowerUsage", "nvmlDeviceGetClockInfo", "nvmlDeviceGetTemperature", "nvmlDeviceGetUUID"),
-        *("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
-        *("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"),
-        *("nvmlSystemGetDriverVersion", "nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetMemoryBusWidth"),
-        "nvmlDeviceGetAPIRestriction",
-    )
-    for name in names:
-        setattr(library, name, ask(name))
-    return Nvml(library, object())
 
 
 @pytest.mark.parametrize(
