@@ -160,6 +160,15 @@ def test_memory_knows_what_was_never_written() -> None:
     assert memory.read(memory.alloc(b"", name="empty"), np.float32, (0, 4)).shape == (0, 4)
 
 
+def test_names_stay_on_one_line_and_finite_numbers_finite() -> None:
+    copy = Copy()
+    copy.args[0] = copy.memory.alloc(b"", name="line\nbreak", writable=False)
+    assert "line break" in str(copy.fault())
+    assert "\n" not in str(copy.fault())
+    with pytest.raises(ValueError, match=r"argument 3 \(f32 scale\): 1e300 is not allowed"):
+        copy.run(args=[*copy.args[:3], 1e300])
+
+
 def test_only_scratch_takes_values_that_no_one_wrote() -> None:
     copy = Copy()
     copy.args[0] = copy.memory.alloc_uninit(4 * COUNT, name="nothing")

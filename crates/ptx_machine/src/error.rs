@@ -51,6 +51,18 @@ impl std::error::Error for PtxError {}
 /// Longest excerpt of source text that an error shows, in characters.
 const MAX_EXCERPT: usize = 120;
 
+/// The same text on one line: what would end it, and every other control character, is written as Rust escapes it.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut line, c| {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+        line
+    })
+}
+
 /// One printable line of at most [`MAX_EXCERPT`] characters.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut out = String::new();

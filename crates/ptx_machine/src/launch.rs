@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::error::one_line;
 use crate::fault::Fault;
 use crate::types::{Kind, Scalar};
 
@@ -82,7 +83,7 @@ impl Arg {
         Self { value: Value::Int(value), ty: None }
     }
 
-    /// A floating-point number, rounded to the parameter's type.
+    /// A floating-point number, rounded to the parameter's type; a finite one must stay finite.
     pub fn float(value: f64) -> Self {
         Self { value: Value::Float(value), ty: None }
     }
@@ -141,8 +142,11 @@ fn encode_int(value: i128, ty: Scalar) -> Result<Vec<u8>, (String, String)> {
 fn encode_float(value: f64, ty: Scalar) -> Result<Vec<u8>, (String, String)> {
     match ty {
         Scalar::F64 => Ok(value.to_le_bytes().to_vec()),
+        Scalar::F32 if value.is_finite() && (value as f32).is_infinite() => {
+            Err((format!("{value:?}"), format!("-{0:?} to {0:?} after rounding to f32, inf and NaN", f32::MAX)))
+        }
         Scalar::F32 => Ok((value as f32).to_le_bytes().to_vec()),
-        _ => Err((format!("the float {value}"), "an integer, or the value's bytes".to_owned())),
+        _ => Err((format!("the float {value:?}"), "an integer, or the value's bytes".to_owned())),
     }
 }
 
@@ -200,6 +204,6 @@ pub enum LaunchError {
 
 impl LaunchError {
     pub(crate) fn input(field: impl Into<String>, value: impl std::fmt::Display, allowed: impl Into<String>) -> Self {
-        Self::Input { field: field.into(), value: value.to_string(), allowed: allowed.into() }
+        Self::Input { field: field.into(), value: one_line(&value.to_string()), allowed: allowed.into() }
     }
 }

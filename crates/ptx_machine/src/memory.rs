@@ -62,7 +62,7 @@ impl Memory {
 
     /// Allocates and copies `bytes` in; returns the device address, a multiple of 256.
     ///
-    /// `name` is what a fault calls the allocation.
+    /// `name` is what a fault calls the allocation; a long one is cut, and control characters are escaped.
     ///
     /// # Errors
     /// If the address space is used up.
@@ -134,7 +134,8 @@ impl Memory {
                 Ok(base)
             }
             _ => Err(MemoryError(format!(
-                "allocation `{name}` of {len} bytes does not fit: {} of {END} bytes of address space are left",
+                "allocation `{}` of {len} bytes does not fit: {} of {END} bytes of address space are left",
+                crate::error::excerpt(name),
                 END.saturating_sub(base)
             ))),
         }

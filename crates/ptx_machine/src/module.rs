@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ast::{Function, Variable};
-use crate::error::{PtxError, excerpt};
+use crate::error::{PtxError, excerpt, one_line};
 use crate::exec::TracedText;
 use crate::lower::{Context, MAX_INSTRUCTIONS, check_functions, constant_variables, lower_function, shown_operands};
 use crate::memory::{AllocOptions, Memory, MemoryError, ModuleVariables, Segment};
@@ -118,12 +118,12 @@ impl Module {
 
     /// Parses a module, holds every instruction against the opcode table and decodes it.
     ///
-    /// `name` is what errors and faults call the source. A `strict` module refuses forms without an exact definition.
+    /// `name` is what errors and faults call the source, on one line. A `strict` module refuses forms without an exact definition.
     ///
     /// # Errors
     /// The first thing wrong with the text: its line, the text there, and what is allowed.
     pub fn parse(source: &[u8], name: &str, strict: bool) -> Result<Self, PtxError> {
-        Self::read(source, name, strict).map_err(PtxError::shortened)
+        Self::read(source, &one_line(name), strict).map_err(PtxError::shortened)
     }
 
     fn read(source: &[u8], name: &str, strict: bool) -> Result<Self, PtxError> {

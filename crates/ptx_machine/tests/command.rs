@@ -107,9 +107,28 @@ fn bad_input_exits_with_2_and_one_line() {
         let error = text(&output.stderr);
         assert!(error.contains(message) && error.lines().count() == 1, "{args:?}: {error}");
     }
-    for args in [&["run", "scale.ptx", "--block", "1,2,3,4"][..], &arg("out:x:y:z"), &arg("zz"), &arg("q9:1"), &[]] {
+    for args in [
+        &["run", "scale.ptx", "--block", "1,2,3,4"][..],
+        &arg("out:x:y:z"),
+        &arg("scratch:f4:8"),
+        &arg("zz"),
+        &arg("q9:1"),
+        &[],
+    ] {
         assert_eq!(machine(&folder, args).status.code(), Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn scratch_takes_values_that_no_one_wrote() {
+    let folder = folder("scratch");
+    let run = |to: &str| {
+        machine(&folder, &["run", "scale.ptx", "--block", "8", "--arg", "scratch:a:f4:8", "--arg", to, "--arg", "2.0"])
+    };
+    assert_eq!(run("scratch:b:f4:2x4").status.code(), Some(0));
+    let output = run("out:b.npy:f4:8");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("stores a value that was never written"), "{}", text(&output.stderr));
 }
 
 #[test]

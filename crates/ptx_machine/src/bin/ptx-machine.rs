@@ -75,7 +75,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { message, code }) => {
-            eprintln!("ptx-machine: {message}");
+            // A file's name may have line breaks; a report is one line.
+            eprintln!("ptx-machine: {}", message.replace(['\n', '\r'], "?"));
             ExitCode::from(code)
         }
     }

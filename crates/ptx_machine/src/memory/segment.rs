@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::AllocOptions;
+use crate::error::excerpt;
 
 /// Bytes whose written-bits share one word.
 const BYTES_PER_MARK: u64 = 32;
@@ -67,7 +68,7 @@ impl Segment {
         let AllocOptions { initialised, writable, scratch } = options;
         let mark = if initialised { u32::MAX } else { 0 };
         let marks = (!initialised || scratch).then(|| filled(len.div_ceil(BYTES_PER_MARK), mark));
-        Self { name: name.to_owned(), number: 0, base, len, lane_words: 0, writable, scratch, words, marks }
+        Self { name: excerpt(name), number: 0, base, len, lane_words: 0, writable, scratch, words, marks }
     }
 
     /// `len` bytes of scratch that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
@@ -75,7 +76,7 @@ impl Segment {
         let lane_words = if lanes == 0 { 0 } else { words_for(len) as u32 };
         let count = words_for(len) * u64::from(lanes.max(1));
         Self {
-            name: name.to_owned(),
+            name: excerpt(name),
             number: 0,
             base,
             len,

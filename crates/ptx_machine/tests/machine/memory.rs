@@ -198,8 +198,18 @@ fn arguments_are_held_against_the_parameters() {
     assert!(refused(1, Arg::int(1 << 31)).contains("-2147483648 to 2147483647"));
     assert!(refused(1, Arg::float(1.0)).contains("the float 1"));
     assert!(refused(2, Arg::int(1).typed("u32").unwrap()).contains("a u32 value"));
+    // A finite number stays one; infinity itself may be asked for.
+    for huge in [1e300, -1e300, 3.402_823_6e38] {
+        let error = refused(2, Arg::float(huge));
+        assert!(error.starts_with(&format!("argument 2 (f32 x): {huge:?} is not allowed; allowed: -3.4028235e38 to")));
+    }
     assert!(refused(5, Arg::int(1)).contains("8 bytes"));
     assert!(Arg::int(1).typed("int").is_err());
+    for allowed in [f64::INFINITY, f64::NAN, 3.402_823_5e38] {
+        let mut args = good.to_vec();
+        args[2] = Arg::float(allowed);
+        launch(&module, "k", &mut memory, &config, &args).unwrap();
+    }
     let few = launch(&module, "k", &mut memory, &config, &good[..2]).unwrap_err().to_string();
     assert!(few.starts_with("number of arguments: 2 is not allowed; allowed: 6: u64 out, s32 i"), "{few}");
 }
@@ -247,4 +257,23 @@ fn a_block_that_the_host_has_no_room_for_is_refused() {
     assert!(refused.starts_with("registers and local memory of a block: "), "{refused}");
     assert!(refused.contains("for its 32 warps is not allowed; allowed: 536870912 bytes"), "{refused}");
     assert!(run(32).is_ok());
+}
+
+#[test]
+fn names_stay_on_one_line() {
+    let text = body("ld.global.u32 %r1, [%base+8];");
+    let module = Module::parse(text.as_bytes(), "a\nb\u{2028}c.ptx", true).unwrap();
+    assert_eq!(module.name(), "a\\nb\\u{2028}c.ptx");
+    let mut memory = Memory::new();
+    let address = memory.alloc("x\ny\u{7}\r", &[0; 8], AllocOptions::default()).unwrap();
+    let config = LaunchConfig::new([1; 3], [1; 3]);
+    let run = |memory: &mut Memory, entry: &str| {
+        launch(&module, entry, memory, &config, &[Arg::int(address.into())]).unwrap_err().to_string()
+    };
+    let fault = run(&mut memory, "k");
+    assert!(fault.contains("0 bytes past the end of `x y\\u{7}`") && fault.lines().count() == 1, "{fault}");
+    assert_eq!(run(&mut memory, "k\n").lines().count(), 1);
+    let far = memory.alloc_uninit("huge\nname", 1 << 47).unwrap_err().to_string();
+    assert!(far.starts_with("allocation `huge name` of"), "{far}");
+    assert!(Module::parse(b"\n?", "a\nb", true).unwrap_err().to_string().starts_with("a\\nb:2: "));
 }

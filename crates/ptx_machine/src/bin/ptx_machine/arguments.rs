@@ -10,7 +10,7 @@ use crate::npy::{self, Buffer};
 
 /// What an argument may be.
 const ALLOWED: &str = "a number, TYPE:NUMBER, bytes:HEX, in:FILE.npy, inout:FILE.npy, out:FILE.npy:DTYPE:N[xM…], \
-                       zeros:FILE.npy:DTYPE:N[xM…]";
+                       zeros:FILE.npy:DTYPE:N[xM…], scratch:NAME:DTYPE:N[xM…]";
 
 /// One `--arg`.
 #[derive(Debug, Clone)]
@@ -27,6 +27,11 @@ pub enum Argument {
         dtype: TypeStr,
         shape: Vec<u64>,
         zeros: bool,
+    },
+    /// A new buffer that the kernel uses for itself, of so many bytes.
+    Scratch {
+        name: String,
+        bytes: u64,
     },
 }
 
@@ -47,6 +52,7 @@ impl FromStr for Argument {
             Some(("inout", file)) => Ok(Self::Input { file: file.into(), back: true }),
             Some(("out", rest)) => output(rest, false),
             Some(("zeros", rest)) => output(rest, true),
+            Some(("scratch", rest)) => scratch(rest),
             Some(("bytes", digits)) => Ok(Self::Value(Arg::bytes(hexadecimal(digits)?))),
             Some((ty, value)) => number(value)?.typed(ty).map(Self::Value).map_err(|e| e.to_string()),
         }
@@ -76,13 +82,25 @@ fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
     pairs.iter().map(byte).collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty()).ok_or_else(refuse)
 }
 
-/// `FILE:DTYPE:SHAPE`.
+/// `FILE:DTYPE:SHAPE`, for a file that is written.
 fn output(text: &str, zeros: bool) -> Result<Argument, String> {
     let word = if zeros { "zeros" } else { "out" };
-    let refuse =
-        || format!("{word}:{text} is no output; allowed: {word}:FILE.npy:DTYPE:N[xM…], such as {word}:o.npy:f4:16x256");
+    let (file, dtype, shape, _) =
+        buffer(word, text, &format!("{word}:FILE.npy:DTYPE:N[xM…], such as {word}:o.npy:f4:16x256"))?;
+    Ok(Argument::Output { file: file.into(), dtype, shape, zeros })
+}
+
+/// `NAME:DTYPE:SHAPE`.
+fn scratch(text: &str) -> Result<Argument, String> {
+    let (name, _, _, bytes) = buffer("scratch", text, "scratch:NAME:DTYPE:N[xM…], such as scratch:partial:f4:16x256")?;
+    Ok(Argument::Scratch { name: name.to_owned(), bytes })
+}
+
+/// Name, type, shape and size of a new buffer.
+fn buffer<'t>(word: &str, text: &'t str, allowed: &str) -> Result<(&'t str, TypeStr, Vec<u64>, u64), String> {
+    let refuse = || format!("{word}:{text} is no buffer; allowed: {allowed}");
     let (rest, shape) = text.rsplit_once(':').ok_or_else(refuse)?;
-    let (file, dtype) = rest.rsplit_once(':').ok_or_else(refuse)?;
+    let (name, dtype) = rest.rsplit_once(':').ok_or_else(refuse)?;
     let order = if dtype.starts_with(['<', '|']) {
         ""
     } else if dtype.ends_with('1') {
@@ -93,7 +111,7 @@ fn output(text: &str, zeros: bool) -> Result<Argument, String> {
     let dtype: TypeStr = format!("{order}{dtype}").parse().map_err(|_| refuse())?;
     let shape: Vec<u64> = shape.split('x').map(|n| n.parse().map_err(|_| refuse())).collect::<Result<_, _>>()?;
     match npy::size(&dtype, &shape) {
-        Some(bytes) if bytes <= 1 << 36 => Ok(Argument::Output { file: file.into(), dtype, shape, zeros }),
+        Some(bytes) if bytes <= 1 << 36 => Ok((name, dtype, shape, bytes)),
         _ => Err(format!("{word}:{text} is too large; allowed: 64 GiB")),
     }
 }
@@ -123,6 +141,10 @@ impl Argument {
                 let address = address.map_err(|e| e.to_string())?;
                 let buffer = Buffer { file: file.clone(), dtype: dtype.clone(), shape: shape.clone(), address };
                 Ok(Placed { arg: pointer(address)?, written: Some(buffer) })
+            }
+            Self::Scratch { name, bytes } => {
+                let address = memory.alloc_scratch(name, *bytes as usize).map_err(|e| e.to_string())?;
+                Ok(Placed { arg: pointer(address)?, written: None })
             }
         }
     }

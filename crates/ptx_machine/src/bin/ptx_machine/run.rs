@@ -60,6 +60,7 @@ const HELP: &str = "What --arg may be:
   inout:FILE.npy              a buffer that is written back to the file
   out:FILE.npy:f4:16x256      a new buffer, nothing of it written yet, saved to the file
   zeros:FILE.npy:f4:16x256    the same, filled with zeros
+  scratch:NAME:f4:16x256      a new buffer for the kernel itself, which may keep values there that no one wrote
 A dtype is numpy's: f2, f4, f8, i1 to i8, u1 to u8. bf16, which numpy has not, goes as u2.
 
 Examples:
