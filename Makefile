@@ -7,9 +7,12 @@ NATIVE_STUB := $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml 
 RECEIPT := out/parity-matrix.json
 # A workspace of its own: only cuda-oxide compiles it.
 KERNEL := rust_kernel/kernel/Cargo.toml
+# Another: it is built with coverage, and needs a C++ compiler.
+FUZZ := crates/ptx_machine/fuzz/Cargo.toml
+FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test check format wheel clean
+.PHONY: help setup setup-test demo test check format fuzz wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +34,7 @@ check: setup-test ## every linter
 	$(NATIVE_STUB)
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(KERNEL) --check
+	cargo fmt --manifest-path $(FUZZ) --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 test: check ## linters, then every Rust and Python test
@@ -42,6 +46,10 @@ format: setup-test ## write every file as the formatters do
 	$(BIN)/ruff format
 	cargo fmt --all
 	cargo fmt --manifest-path $(KERNEL)
+	cargo fmt --manifest-path $(FUZZ)
+
+fuzz: ## fuzz the PTX machine for FUZZ_SECONDS (600)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 wheel: setup ## build a wheel that knows its commit, into dist/
 	DIFFCHECK_STAMP="$$($(BIN)/python -m diffcheck.ab.source)" $(BIN)/python -m pip wheel --quiet --no-deps -w dist .

@@ -5,12 +5,15 @@ mod barriers;
 mod bits;
 mod compare;
 mod convert;
+mod corpus;
 mod divergence;
 mod extremes;
 mod faults;
 mod floats;
 mod formats;
 mod functions;
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz;
 mod harness;
 mod memory;
 mod modules;

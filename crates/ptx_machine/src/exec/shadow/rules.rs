@@ -6,7 +6,8 @@ use super::values::Operand;
 use super::{Origin, Saved, carries, compares};
 use crate::exec::memory::lanes;
 use crate::exec::regs::Regs;
-use crate::program::{BitOp, Cvt, FULL, Float, Inst, Int, IntOp, LANES, Op, Shape, Slot, VoteMode};
+use crate::program::{BitOp, Cvt, FULL, Inst, Int, IntOp, LANES, Op, Shape, Slot, VoteMode};
+use crate::types::{Kind, Scalar};
 
 /// How the unknown bits of a result follow from those of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,8 @@ fn bits(op: BitOp) -> Rule {
 
 /// Whether a conversion copies bits and extends the sign.
 fn is_move(cvt: &Cvt) -> bool {
-    Float::of(cvt.to).is_none() && Float::of(cvt.from).is_none() && !cvt.sat
+    let is_integer = |ty: Scalar| matches!(ty.kind(), Kind::Unsigned | Kind::Signed | Kind::Bits);
+    is_integer(cvt.to) && is_integer(cvt.from) && !cvt.sat
 }
 
 /// Takes back what the instruction `at` has made unknown and is not.
