@@ -32,23 +32,33 @@ mkdir -p "$out/findings"
 # The words of the opcode table, quoted as libFuzzer wants them.
 grep -oh '"[A-Za-z0-9_.|!:]*"' py_builder_kernel/opcodes.toml | sort -u > "$out/words"
 
+# `parse` and `run` take the same texts.
+corpus_of() { if [[ $1 == forms ]]; then echo "$fuzz/corpus/forms"; else echo "$fuzz/corpus/text"; fi; }
+
+shrink() {
+  local target=$1 corpus smallest
+  shift
+  corpus=$(corpus_of "$target")
+  smallest=$(mktemp -d "$out/smallest.XXXXXX")
+  "$out/$host/release/$target" -set_cover_merge=1 "${limits[@]}" "$smallest" "$corpus" "$@" 2> "$out/$target.log"
+  rm -rf "$corpus"
+  mv "$smallest" "$corpus"
+  chmod 755 "$corpus"
+  echo "$corpus: $(find "$corpus" -type f | wc -l) files, $(cat "$corpus"/* | wc -c) bytes"
+}
+
+for target in "${targets[@]}"; do mkdir -p "$out/found/$target"; done
+if [[ $1 == corpus ]]; then
+  shrink run "$out/found/run" "$out/found/parse"
+  shrink forms "$out/found/forms"
+  exit
+fi
+
+seconds=$(($1 / ${#targets[@]}))
 for target in "${targets[@]}"; do
-  found=$out/found/$target
-  corpus=$fuzz/corpus/$target
   binary=$out/$host/release/$target
-  mkdir -p "$found"
-  if [[ $1 == corpus ]]; then
-    smallest=$(mktemp -d "$out/smallest.XXXXXX")
-    "$binary" -merge=1 "${limits[@]}" "$smallest" "$corpus" "$found" 2> "$out/$target.log"
-    rm -rf "$corpus"
-    mv "$smallest" "$corpus"
-    chmod 755 "$corpus"
-    echo "$target: $(find "$corpus" -type f | wc -l) files, $(cat "$corpus"/* | wc -c) bytes"
-    continue
-  fi
-  seconds=$(($1 / ${#targets[@]}))
   if ! "$binary" -max_total_time="$((seconds > 0 ? seconds : 1))" "${limits[@]}" -dict="$out/words" \
-      -artifact_prefix="$out/findings/$target-" "$found" "$corpus" 2> "$out/$target.log"; then
+      -artifact_prefix="$out/findings/$target-" "$out/found/$target" "$(corpus_of "$target")" 2> "$out/$target.log"; then
     tail -n 40 "$out/$target.log" >&2
     echo "$target: a finding; run $binary FILE to see it again" >&2
     exit 1

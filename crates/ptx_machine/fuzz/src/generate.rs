@@ -87,19 +87,18 @@ mov.b64 %rd7, 64;
 /// # Errors
 /// If the bytes run out, which they do only where nothing at all can be made of them.
 pub fn module(u: &mut Unstructured<'_>) -> Result<String> {
-    let mut text = String::from(HEAD) + if u.ratio(3u8, 4u8)? { REST } else { "" };
+    let mut text = vec![HEAD.to_owned(), if u.ratio(3u8, 4u8)? { REST } else { "" }.to_owned()];
     let forms = forms(|_| true);
     let count = u.int_in_range(1..=MOST)?;
     let places: Vec<usize> = (0..LABELS).map(|_| u.int_in_range(0..=count)).collect::<Result<_>>()?;
     for i in 0..=count {
-        for label in (0..LABELS).filter(|&label| places[label] == i) {
-            text += &format!("L{label}:\n");
-        }
+        text.extend((0..LABELS).filter(|&label| places[label] == i).map(|label| format!("L{label}:\n")));
         if i < count {
-            text += &guarded(u, &forms)?;
+            text.push(guarded(u, &forms)?);
         }
     }
-    Ok(text + "ret;\n}\n")
+    text.push("ret;\n}\n".to_owned());
+    Ok(text.concat())
 }
 
 /// An instruction, mostly for all lanes.
@@ -124,10 +123,8 @@ pub fn instruction(u: &mut Unstructured<'_>, forms: &[&Form]) -> Result<String> 
         let is_left_out = slot.optional && u.ratio(1u8, 2u8)?;
         words.push(if is_left_out { None } else { Some(u.choose(&slot.of)?.as_str()) });
     }
-    let mut text = form.opcode.clone();
-    for word in words.iter().flatten() {
-        text += &format!(".{word}");
-    }
+    let mnemonic: Vec<&str> = std::iter::once(form.opcode.as_str()).chain(words.iter().copied().flatten()).collect();
+    let mut text = mnemonic.join(".");
     let mut separator = " ";
     for operand in &form.operands {
         let bare = operand.trim_end_matches('?');
@@ -161,9 +158,8 @@ fn operand(u: &mut Unstructured<'_>, form: &Form, words: &[Option<&str>], word: 
         _ => bits(ty),
     };
     match kind {
-        "out" => register(u, width),
         "in" if u.ratio(1u8, 4u8)? => number(u, ty, width),
-        "in" => register(u, width),
+        "in" | "out" => register(u, width),
         "imm" => number(u, "u32", 32),
         "outvec" | "invec" => {
             let parts = slot("vec").map_or(1, |v| v.trim_start_matches('v').parse().unwrap_or(1));
