@@ -60,6 +60,7 @@ fn config(entry: &Entry, numbers: &mut Numbers) -> LaunchConfig {
         dynamic_shared: if entry.uses_dynamic_shared { numbers.pick(&[0, 100, 4096]) } else { 0 },
         threads: 1,
         step_limit: Some(STEPS),
+        schedule: numbers.pick(&[None, Some(1), Some(77)]),
         ..LaunchConfig::new(grid, block)
     }
 }
