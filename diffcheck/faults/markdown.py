@@ -23,8 +23,6 @@ def _row(fault: Fault) -> tuple[str, ...]:
     named += [f"`{test}`" for test in fault.tests] + [f"`{command}`" for command in fault.commands]
     if fault.waits_for:
         named.append(f"waits for {fault.waits_for}")
-    if fault.status == "A/B":
-        named.append("the A/B comparison")
     return fault.name, ", ".join(fault.reports), fault.input, fault.right, fault.status, "<br>".join(named)
 
 

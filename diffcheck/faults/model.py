@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from diffcheck.cases import Case
 
 Topic: TypeAlias = Literal["numerics", "indexing", "launch and plan", "toolchain", "timing and evidence"]
-Status: TypeAlias = Literal["covered", "in part", "waiting", "A/B"]
+Status: TypeAlias = Literal["covered", "in part", "waiting"]
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,7 @@ class Fault:
     `reports` are repository and number, by which each can be looked up (a plain number is an issue). `input` is what
     brought the fault out and `right` what should come out. It is covered by `cases` (all of them in the suite
     `faults`, to which being named here adds them), `tests` (pytest node ids, or `file.rs::test` of a Rust test) and
-    `commands`. `waits_for` says what has to be built before the rest can be covered. A fault of timing or evidence
-    belongs to the A/B comparison.
+    `commands`. `waits_for` says what has to be built before the rest can be covered.
     """
 
     name: str
@@ -35,8 +34,6 @@ class Fault:
     @property
     def status(self) -> Status:
         """How far the fault is covered."""
-        if self.topic == "timing and evidence":
-            return "A/B"
         if self.waits_for:
             return "in part" if self.cases or self.tests or self.commands else "waiting"
         return "covered"

@@ -96,7 +96,6 @@ def test_a_fault_waits_or_not_by_what_it_says() -> None:
     assert made.status == "covered"
     assert Fault("f", "indexing", ("a 1",), "i", "r", waits_for="pages").status == "waiting"
     assert Fault("f", "indexing", ("a 1",), "i", "r", tests=("t",), waits_for="pages").status == "in part"
-    assert Fault("f", "timing and evidence", ("a 1",), "i", "r").status == "A/B"
 
 
 COEFFICIENT = re.compile("0f3EFFFFFE", re.IGNORECASE)
