@@ -281,3 +281,36 @@ fn a_buffer_goes_to_no_float_and_no_narrow_parameter() {
     let error = text(&output.stderr);
     assert!(error.contains("argument 2 (f32 by): a u64 value is not allowed"), "{error}");
 }
+
+/// Each block stores its number to the same word.
+fn last_wins(store: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.entry k(.param .u64 out) {{\n.reg .u32 %c; .reg .u64 %a;\n\
+         mov.u32 %c, %ctaid.x; ld.param.u64 %a, [out];\n{store}.u32 [%a], %c; ret; }}\n"
+    )
+}
+
+#[test]
+fn results_that_depend_on_the_order_of_execution_are_reported() {
+    let folder = folder("orders");
+    let run = |name: &str, store: &str, options: &[&str]| {
+        std::fs::write(folder.join(name), last_wins(store)).unwrap();
+        let base = ["run", name, "--grid", "3", "--block", "1", "--arg", "out:out.npy:u4:1"];
+        machine(&folder, &[&base, options].concat())
+    };
+    let race = run("race.ptx", "st.global", &[]);
+    assert_eq!(race.status.code(), Some(1));
+    assert!(text(&race.stderr).contains("race.ptx:7: race in k, block (1, 0, 0)"), "{}", text(&race.stderr));
+    assert!(!folder.join("out.npy").exists());
+    assert_eq!(run("race.ptx", "st.global", &["--no-races"]).status.code(), Some(0));
+    assert_eq!(run("strong.ptx", "st.relaxed.gpu.global", &["--schedule", "7"]).status.code(), Some(0));
+    let order = run("strong.ptx", "st.relaxed.gpu.global", &["--schedules", "20"]);
+    assert_eq!(order.status.code(), Some(1));
+    let error = text(&order.stderr);
+    assert!(error.starts_with("ptx-machine: schedule ") && error.lines().count() == 1, "{error}");
+    assert!(error.contains("out.npy: element 0 is 0x0000000") && error.contains("but was 0x00000002"), "{error}");
+    let run = ["run", "scale.ptx", "--block", "8", "--arg", "in:in.npy", "--arg", "out:o.npy:f4:8", "--arg", "0.5"];
+    let same = machine(&folder, &[&run[..], &["--schedules", "5"]].concat());
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+    assert!(folder.join("o.npy").exists());
+}

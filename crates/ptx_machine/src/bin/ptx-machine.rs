@@ -10,6 +10,8 @@ mod check;
 mod forms;
 #[path = "ptx_machine/npy.rs"]
 mod npy;
+#[path = "ptx_machine/order.rs"]
+mod order;
 #[path = "ptx_machine/output.rs"]
 mod output;
 #[path = "ptx_machine/profile.rs"]
@@ -59,7 +61,7 @@ impl Failure {
         Self { message: message.to_string(), code: 2 }
     }
 
-    /// The kernel faulted.
+    /// The kernel faulted, or its results depend on the order of execution.
     pub fn fault(message: impl std::fmt::Display) -> Self {
         Self { message: message.to_string(), code: 1 }
     }

@@ -105,14 +105,28 @@ pub fn size(dtype: &TypeStr, shape: &[u64]) -> Option<u64> {
 }
 
 impl Buffer {
+    /// What the machine's memory holds.
+    ///
+    /// # Errors
+    /// One line that names the file and what is wrong.
+    pub fn read(&self, memory: &Memory) -> Result<Vec<u8>, String> {
+        let mut bytes = vec![0; size(&self.dtype, &self.shape).unwrap_or(0) as usize];
+        memory.read(self.address, &mut bytes).map_err(|e| format!("{}: {e}", self.file.display()))?;
+        Ok(bytes)
+    }
+
+    /// Bytes of one element.
+    pub fn item_bytes(&self) -> usize {
+        self.dtype.num_bytes().unwrap_or(1)
+    }
+
     /// Writes what the machine's memory holds, through a file beside it, so that none is ever half-written.
     ///
     /// # Errors
     /// One line that names the file and what is wrong.
     pub fn save(&self, memory: &Memory) -> Result<(), String> {
         let refuse = |why: String| format!("{}: {why}", self.file.display());
-        let mut bytes = vec![0; size(&self.dtype, &self.shape).unwrap_or(0) as usize];
-        memory.read(self.address, &mut bytes).map_err(|e| refuse(e.to_string()))?;
+        let bytes = self.read(memory)?;
         let unwritten = memory.unwritten(self.address, bytes.len()).map_err(|e| refuse(e.to_string()))?;
         if unwritten > 0 {
             eprintln!("ptx-machine: {}: {unwritten} of {} bytes were never written", self.file.display(), bytes.len());

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use ptx_machine::{
-    Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, Profile, Watch, launch_watched,
+    Fault, LaunchConfig, LaunchError, LaunchStats, Memory, Module, Path, Profile, Watch, launch, launch_watched,
 };
 use serde::Serialize;
 
 use crate::Failure;
 use crate::arguments::{Argument, Placed};
+use crate::order::{Buffers, OrderOptions};
 use crate::output::{self, print};
 use crate::profile::ProfileOptions;
 use crate::source::Source;
@@ -47,6 +48,8 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    order: OrderOptions,
+    #[command(flatten)]
     trace: TraceOptions,
     #[command(flatten)]
     profile: ProfileOptions,
@@ -66,8 +69,9 @@ A dtype is numpy's: f2, f4, f8, i1 to i8, u1 to u8. bf16, which numpy has not, g
 Examples:
   ptx-machine run scale.ptx --block 256 --arg in:x.npy --arg out:y.npy:f4:256 --arg f32:0.5
   ptx-machine run scale.ptx --block 256 --arg in:x.npy --arg out:y.npy:f4:256 --arg 0.5 --trace 0:0 --profile
+  ptx-machine run scale.ptx --block 256 --arg in:x.npy --arg out:y.npy:f4:256 --arg 0.5 --schedules 20
 
-Exit code: 0 it ran; 1 the kernel faulted (no file is written); 2 bad input.";
+Exit code: 0 it ran; 1 the kernel faulted, or its results depend on the order of execution (no file is written); 2 bad input.";
 
 /// `X[,Y[,Z]]`.
 fn shape(text: &str) -> Result<[u32; 3], String> {
@@ -92,18 +96,24 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     let module = options.source.module()?;
     let entry = options.entry(&module)?;
     options.trace.check(options.grid, options.block).map_err(Failure::input)?;
-    let mut memory = Memory::new();
-    let placed = options.args.iter().map(|a| a.place(&mut memory)).collect::<Result<Vec<_>, _>>();
-    let placed = placed.map_err(Failure::input)?;
-    let args: Vec<_> = placed.iter().map(|p| p.arg.clone()).collect();
+    let mut buffers = options.place()?;
+    let args = buffers.args();
     let out = options.trace.sink(options.json).map_err(Failure::input)?;
     let mut watch = Watch { trace: out.as_ref().map(|out| out.trace()), profile: options.profile.wanted() };
-    let outcome = launch_watched(&module, &entry, &mut memory, &options.config(), &args, &mut watch);
+    let outcome = launch_watched(&module, &entry, &mut buffers.memory, &options.config(), &args, &mut watch);
     let profile = watch.profile.take();
     drop(watch);
     out.map_or(Ok(()), crate::trace::Sink::finish).map_err(Failure::input)?;
     let report = Report { entry: &entry, outcome: &outcome, profile: profile.as_ref() };
-    options.save(&memory, &placed, &report)?;
+    if outcome.is_ok() {
+        options.order.compare(&buffers, |seed| {
+            let mut buffers = options.place()?;
+            let (args, config) = (buffers.args(), LaunchConfig { schedule: Some(seed), ..options.config() });
+            let outcome = launch(&module, &entry, &mut buffers.memory, &config, &args);
+            Ok((buffers, outcome.map(|_| ())))
+        })?;
+    }
+    options.save(&buffers.memory, &buffers.placed, &report)?;
     options.tell(&report)?;
     match outcome {
         Ok(_) => Ok(()),
@@ -180,14 +190,21 @@ impl Run {
         }
     }
 
+    /// Memory of its own with the arguments' buffers.
+    fn place(&self) -> Result<Buffers, Failure> {
+        let mut memory = Memory::new();
+        let placed = self.args.iter().map(|a| a.place(&mut memory)).collect::<Result<Vec<_>, _>>();
+        Ok(Buffers { placed: placed.map_err(Failure::input)?, memory })
+    }
+
     fn config(&self) -> LaunchConfig {
-        LaunchConfig {
+        self.order.config(LaunchConfig {
             dynamic_shared: self.shared,
             threads: self.threads,
             step_limit: self.step_limit,
             path: if self.portable { Path::Portable } else { Path::Auto },
             ..LaunchConfig::new(self.grid, self.block)
-        }
+        })
     }
 
     /// Writes the buffers of a launch that ended well, and the profile of any.

@@ -4,6 +4,7 @@ mod copies;
 mod divergence;
 mod fences;
 mod global;
+mod oracle;
 mod shared;
 
 use ptx_machine::{Fault, FaultKind};
