@@ -140,11 +140,12 @@ impl<'a> Worker<'a> {
     fn work<O: Observer>(mut self, observer: &mut O) {
         let mut fault = None;
         while self.take() {
+            self.abandon();
             let i = match &mut self.schedule {
                 Some(schedule) => schedule.below(self.active.len() as u64) as usize,
                 None => 0,
             };
-            let (n, runner) = &mut self.active[i];
+            let Some((n, runner)) = self.active.get_mut(i) else { continue };
             let n = *n;
             let before = runner.steps();
             let progress = runner.round(self.schedule.as_mut(), observer);
@@ -189,6 +190,12 @@ impl<'a> Worker<'a> {
             self.since = 0;
         }
         !self.active.is_empty()
+    }
+
+    /// Gives up blocks that no longer count, which may wait for one that has faulted.
+    fn abandon(&mut self) {
+        let lowest = self.shared.lowest.load(Ordering::Relaxed);
+        self.active.retain(|(n, _)| *n <= lowest);
     }
 
     fn runner(&self) -> BlockRunner<'a> {

@@ -118,7 +118,7 @@ pub(super) fn addresses(regs: &Regs<'_>, base: Slot, is_wide: bool, offset: i64,
 
 /// Runs `f` over the lanes, grouped by the segment that they lie in; checks bounds and alignment on the way.
 #[inline]
-fn for_groups(
+pub(super) fn for_groups(
     spaces: &Spaces<'_>,
     warp: usize,
     a: Access,

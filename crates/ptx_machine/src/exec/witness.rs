@@ -1,10 +1,9 @@
 //! Who looks at what a warp does to memory.
 
 use super::memory::Group;
-use super::race::{CopyEnd, Detector, Effect, Held, Same, Step};
-use super::spaces::Spaces;
+use super::race::{Detector, Effect, Held, Same, Step};
 use crate::fault::Trap;
-use crate::program::Access;
+use crate::program::{Access, LANES};
 
 /// Sees the accesses of one instruction of a warp.
 pub(super) struct Witness<'w, 'a> {
@@ -34,17 +33,18 @@ impl<'a> Witness<'_, 'a> {
         }
     }
 
-    /// A lane starts to copy to or from here without waiting for the end.
-    pub fn start_copy(&mut self, lane: usize, end: CopyEnd, spaces: &Spaces<'_>) -> Result<(), Box<Trap>> {
+    /// Lanes start to copy `bytes` bytes each, to or from where `group` says, without waiting for the end. Whether
+    /// [`Witness::land_copy`] is to be told of it.
+    pub fn start_copy(&mut self, group: &Group<'_>, bytes: &[u8; LANES]) -> Result<bool, Box<Trap>> {
         let Self { warp, at, .. } = *self;
-        self.races.as_mut().map_or(Ok(()), |races| races.start_copy(warp, at, lane, end, spaces))
+        self.races.as_mut().map_or(Ok(false), |races| races.start_copy(warp, at, group, bytes))
     }
 
-    /// What a lane has started is done.
-    pub fn land_copy(&mut self, lane: usize, end: CopyEnd) {
+    /// Lanes have waited for what they had started.
+    pub fn land_copy(&mut self, group: &Group<'_>, bytes: &[u8; LANES]) {
         let warp = self.warp;
         if let Some(races) = &mut self.races {
-            races.land_copy(warp, lane, end);
+            races.land_copy(warp, group, bytes);
         }
     }
 }

@@ -112,7 +112,9 @@ impl Segment {
             all[first..].iter().zip(old).for_each(|(word, &old)| word.store(old, Relaxed));
         };
         put(&self.words, part.first, &part.words);
-        put(self.marks.as_deref().unwrap_or_default(), part.first / WORDS_PER_MARK, &part.marks);
+        if let Some(marks) = &self.marks {
+            put(marks, part.first / WORDS_PER_MARK, &part.marks);
+        }
     }
 
     /// Forgets everything, for the next block.

@@ -75,10 +75,14 @@ fn same_results(seed: u64, first: &Buffers, other: &Buffers) -> Result<(), Failu
         let item = at / a.item_bytes();
         let shown = |bytes: &[u8]| {
             let bytes = bytes[item * a.item_bytes()..].iter().take(a.item_bytes()).rev();
-            bytes.map(|byte| format!("{byte:02x}")).collect::<String>()
+            format!(
+                "{:#0width$x}",
+                bytes.fold(0u128, |n, byte| n << 8 | u128::from(*byte)),
+                width = 2 + 2 * a.item_bytes()
+            )
         };
         return Err(Failure::fault(format!(
-            "schedule {seed}: {}: element {item} is 0x{}, but was 0x{}: the result depends on the order of execution",
+            "schedule {seed}: {}: element {item} is {}, but was {}: the result depends on the order of execution",
             a.file.display(),
             shown(&new),
             shown(&old)

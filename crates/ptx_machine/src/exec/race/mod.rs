@@ -31,7 +31,6 @@ use super::block::BARRIERS;
 use super::memory::{Group, lanes};
 use super::spaces::Spaces;
 use crate::fault::Trap;
-use crate::memory::Segment;
 use crate::program::{Access, LANES, Order, Program, Scope};
 use crate::types::{Scalar, Space};
 
@@ -85,31 +84,6 @@ pub(super) struct Detector<'a> {
     shared_sync: SyncTable,
     /// Words that asynchronous copies are on their way to.
     pending: u32,
-}
-
-/// One end of an asynchronous copy of one lane.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CopyEnd {
-    pub space: Space,
-    pub segment: u32,
-    pub offset: u64,
-    pub bytes: u32,
-}
-
-impl CopyEnd {
-    /// `bytes` bytes at `address` in a segment.
-    pub fn new(space: Space, segment: &Segment, address: u64, bytes: u8) -> Self {
-        Self { space, segment: segment.number, offset: address - segment.base, bytes: bytes.into() }
-    }
-
-    /// The words, with the bytes of each that are meant.
-    fn words(self) -> impl Iterator<Item = (usize, u8)> {
-        let count = self.bytes.div_ceil(4);
-        (0..count).map(move |i| {
-            let left = (self.bytes - 4 * i).min(4);
-            ((self.offset / 4) as usize + i as usize, (1u8 << left) - 1)
-        })
-    }
 }
 
 /// The words that one lane's access at `offset` touches: the first, how many, and which bytes of each.
@@ -360,46 +334,57 @@ impl<'a> Detector<'a> {
         }
     }
 
-    /// A lane starts an asynchronous copy: until it lands, no one may write its source or touch its destination.
-    pub fn start_copy(&mut self, w: usize, at: u32, lane: usize, end: CopyEnd, spaces: &Spaces<'_>) -> Checked<()> {
-        let is_shared = end.space == Space::Shared;
+    /// Lanes start asynchronous copies of `bytes` bytes each: until they land, no one may write a source or touch a
+    /// destination. Whether this memory is looked after.
+    pub fn start_copy(&mut self, w: usize, at: u32, group: &Group<'_>, bytes: &[u8; LANES]) -> Checked<bool> {
+        let is_shared = group.space == Space::Shared;
+        if !is_shared && !self.global.watches(group.segment.number) {
+            return Ok(false);
+        }
         let warp = &self.warps[w];
         let first_unit = if is_shared { 0 } else { self.first_unit() };
         let unit = first_unit + w as u32;
-        let by = Actor { clock: warp.seen(lane as u32), first_unit, unit };
-        let how = How::weak(4, is_shared);
-        let record = Record { unit, lanes: 1 << lane, time: PENDING, at, how };
-        for (word, bytes) in end.words() {
-            let new = Record { how: how.of(bytes), ..record };
-            let result = if is_shared {
-                self.pending += 1;
-                self.shared[end.segment as usize].write(word, &by, &new).map_err(Wrong::from)
-            } else {
-                self.global.page(end.segment, word).map_or(Ok(()), |mut page| page.read(word, &by, &new))
-            };
-            result.map_err(|wrong| {
-                let segment = &spaces.of(end.space, w)[end.segment as usize];
-                let group = &Group { space: end.space, segment, offsets: [end.offset; LANES], mask: 1 << lane };
-                self.wrong(&Step { warp: w, at, group, access: &COPY, effect: Effect::Store, same: None }, word, &wrong)
-            })?;
+        let record = Record { unit, lanes: 0, time: PENDING, at, how: How::weak(4, is_shared) };
+        for lane in lanes(group.mask) {
+            let by = Actor { clock: warp.seen(lane as u32), first_unit, unit };
+            for (word, bytes) in copied_words(group.offsets[lane], bytes[lane]) {
+                let new = Record { lanes: 1 << lane, how: record.how.of(bytes), ..record };
+                let result = if is_shared {
+                    self.pending += 1;
+                    self.shared[group.segment.number as usize].write(word, &by, &new).map_err(Wrong::from)
+                } else {
+                    let page = self.global.page(group.segment.number, word);
+                    page.map_or(Ok(()), |mut page| page.read(word, &by, &new))
+                };
+                let step = Step { warp: w, at, group, access: &COPY, effect: Effect::Store, same: None };
+                result.map_err(|wrong| self.wrong(&step, word, &wrong))?;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// A lane has waited for a copy: it is as if the lane had made it now.
-    pub fn land_copy(&mut self, w: usize, lane: usize, end: CopyEnd) {
+    /// Lanes have waited for copies: it is as if they had made them now.
+    pub fn land_copy(&mut self, w: usize, group: &Group<'_>, bytes: &[u8; LANES]) {
         let time = self.warps[w].now();
-        let is_shared = end.space == Space::Shared;
+        let is_shared = group.space == Space::Shared;
         let unit = if is_shared { w as u32 } else { self.first_unit() + w as u32 };
-        for (word, _) in end.words() {
-            if is_shared {
-                self.pending -= 1;
-                self.shared[end.segment as usize].land(word, unit, lane as u32, time);
-            } else if let Some(mut page) = self.global.page(end.segment, word) {
-                page.land(word, unit, lane as u32, time);
+        for lane in lanes(group.mask) {
+            for (word, _) in copied_words(group.offsets[lane], bytes[lane]) {
+                if is_shared {
+                    self.pending -= 1;
+                    self.shared[group.segment.number as usize].land(word, unit, lane as u32, time);
+                } else if let Some(mut page) = self.global.page(group.segment.number, word) {
+                    page.land(word, unit, lane as u32, time);
+                }
             }
         }
     }
+}
+
+/// The words that a copy of `bytes` bytes reads or writes, with the bytes of each.
+fn copied_words(offset: u64, bytes: u8) -> impl Iterator<Item = (usize, u8)> {
+    let first = (offset / 4) as usize;
+    (0..bytes.div_ceil(4)).map(move |i| (first + usize::from(i), (1u8 << (bytes - 4 * i).min(4)) - 1))
 }
 
 /// Strong accesses hear what was released, and release.

@@ -107,26 +107,34 @@ pub(super) struct Actor<'c> {
 
 impl Actor<'_> {
     /// Lanes of an earlier access that are not known to come before, the actor's own among them.
-    #[inline]
+    #[inline(always)]
     fn unseen(&self, old: &Record) -> u32 {
         let warp = old.unit.wrapping_sub(self.first_unit);
         if warp < self.clock.warps() {
             return self.clock.unseen(warp, old.time, old.lanes);
         }
+        self.unseen_elsewhere(old)
+    }
+
+    #[cold]
+    fn unseen_elsewhere(&self, old: &Record) -> u32 {
         let warps = self.clock.warps();
         self.clock.unseen_elsewhere(old.unit / warps, old.unit % warps, old.time, old.lanes)
     }
 
     /// Whether the access `new` races with an earlier one.
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, old: &Record, new: &Record) -> Result<(), Clash> {
         if old.is_none() || !old.how.conflicts(new.how) {
             return Ok(());
         }
         let unseen = self.unseen(old);
-        if unseen == 0 { Ok(()) } else { self.check_unseen(old, new, unseen) }
+        // Most often the lanes have met since, or it is a lane's own.
+        let is_own = || old.unit == self.unit && unseen == new.lanes && unseen.is_power_of_two() && old.time != PENDING;
+        if unseen == 0 || is_own() { Ok(()) } else { self.check_unseen(old, new, unseen) }
     }
 
+    #[cold]
     fn check_unseen(&self, old: &Record, new: &Record, unseen: u32) -> Result<(), Clash> {
         if self.are_mutual(old, new) {
             return Ok(());
@@ -148,7 +156,7 @@ impl Actor<'_> {
     }
 
     /// Lanes of `old` that need no longer be remembered once `new` is.
-    #[inline]
+    #[inline(always)]
     pub fn superseded(&self, old: &Record, new: &Record) -> u32 {
         if old.time == PENDING || !new.how.stands_for(old.how) {
             return 0;

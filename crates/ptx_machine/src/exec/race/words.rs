@@ -163,6 +163,7 @@ impl Words {
         self.join_crowd(i, by, new)
     }
 
+    #[inline(never)]
     fn join_crowd(&mut self, i: usize, by: &Actor<'_>, new: &Record) -> Result<(), Clash> {
         let crowd = self.crowd(i);
         crowd.check(by, new)?;
@@ -209,13 +210,20 @@ impl Words {
     }
 
     /// What a lane's asynchronous copy did to word `i` is now over, at `time`.
+    #[inline]
     pub fn land(&mut self, i: usize, unit: u32, lane: u32, time: u32) {
         let is_due = |r: &Record| r.time == PENDING && r.unit == unit && r.lanes >> lane & 1 != 0;
         let cell = &mut self.cells[i];
         if cell.crowd == 0 && is_due(&cell.write) {
             cell.write.time = time;
-            return;
+        } else {
+            self.land_in_crowd(i, unit, lane, time);
         }
+    }
+
+    fn land_in_crowd(&mut self, i: usize, unit: u32, lane: u32, time: u32) {
+        let is_due = |r: &Record| r.time == PENDING && r.unit == unit && r.lanes >> lane & 1 != 0;
+        let cell = &self.cells[i];
         if cell.crowd == 0 && !is_due(&cell.read) {
             return;
         }
