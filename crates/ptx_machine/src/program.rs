@@ -573,7 +573,12 @@ impl Inst {
         Self { op, d: [Slot::NONE; 4], s: [Slot::NONE; 5], guard: Slot::NONE, imm: 0 }
     }
 
-    /// The instruction that a branch goes to.
+    /// The body that a call enters: the place of what it has of its own in [`Program::own`].
+    pub fn callee(&self) -> usize {
+        (self.imm >> 32) as usize
+    }
+
+    /// The instruction that a branch or a call goes to.
     pub fn target(&self) -> u32 {
         self.imm as u32
     }
@@ -610,6 +615,15 @@ pub(crate) fn packed_bytes(placed: &[Placed]) -> u64 {
     placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes)
 }
 
+/// What a function has of its own: it knows nothing of it when it is entered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// Its registers, by file: of up to 32 bits, of 64, predicates.
+    pub registers: [Vec<Slot>; 3],
+    /// Addresses in local memory of its variables and results.
+    pub stack: Vec<u64>,
+}
+
 /// A kernel, decoded.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -632,6 +646,8 @@ pub(crate) struct Program {
     pub params: Vec<Placed>,
     /// The slot of each register of the text, where an instruction uses it: of the kernel, then of what it calls.
     pub registers: Vec<Vec<Option<Slot>>>,
+    /// What each of them has of its own, the kernel first.
+    pub own: Vec<Own>,
     /// What indexed branches choose from.
     pub targets: Vec<Vec<u32>>,
     /// Some instruction has no exact definition.

@@ -145,6 +145,17 @@ impl<'p> Regs<'p> {
         }
     }
 
+    /// Makes these lanes as if nothing was ever written to them.
+    pub fn forget(&mut self, file: File, d: Slot, lanes: u32) {
+        let known = match file {
+            File::Narrow => &mut self.known32,
+            File::Wide => &mut self.known64,
+            File::Pred => &mut self.known_pred,
+        };
+        known[d.index()] &= !lanes;
+        self.shadow.forget(file, d, lanes);
+    }
+
     /// Says which bits of a lane that was just made unknown are so; none makes it known.
     pub fn set_unknown(&mut self, file: File, d: Slot, lane: usize, bits: u64) {
         self.shadow.cell_mut(file, d).bits[lane] = bits;

@@ -182,7 +182,7 @@ impl<'p> Warp<'p> {
             }
             Op::BranchIndexed => self.part_by_index(active, mask, inst, next).map(|()| Flow::Frames),
             Op::Call => {
-                self.call(active, inst, next);
+                self.call(spaces, active, inst, next);
                 Ok(Flow::Frames)
             }
             Op::Return => {

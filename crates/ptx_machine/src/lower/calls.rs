@@ -7,7 +7,7 @@ use super::bodies::called;
 use super::layout::Address;
 use super::{Checked, Lower, Lowered};
 use crate::ast::{Instruction, Operand, Param, Symbol};
-use crate::program::{Access, Inst, Op};
+use crate::program::{Access, Inst, Op, Own};
 use crate::types::{Scalar, Space};
 
 impl Lower<'_, '_> {
@@ -77,6 +77,30 @@ impl Lower<'_, '_> {
             }
             _ => Err("an argument is a .param variable, a register or a number".to_owned()),
         }
+    }
+
+    /// What a body has of its own, once it is decoded.
+    pub(super) fn own(&self, body: usize) -> Own {
+        let function = self.bodies.all[body];
+        let mut own = Own::default();
+        for (slot, register) in self.slots.registers_of(body).iter().zip(&function.registers) {
+            let file = match register.ty.bytes() {
+                0 => 2,
+                8 => 1,
+                _ => 0,
+            };
+            own.registers[file].extend(*slot);
+        }
+        let variables = (0..function.variables.len()).filter(|&i| function.variables[i].space != Space::Shared);
+        let variables = variables.map(|i| Symbol::Local(i as u32));
+        // An entry's parameters are the launch's; a function's results lie behind what it is given.
+        let results = if function.is_entry { 0..0 } else { function.inputs..function.params.len() };
+        for symbol in variables.chain(results.map(|i| Symbol::Param(i as u32))) {
+            if let Address::Known(address) = self.layout.address(body, symbol) {
+                own.stack.push(address);
+            }
+        }
+        own
     }
 
     /// Address and size of a variable or parameter that lies in the thread's own memory.

@@ -116,8 +116,9 @@ pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>)
         lower.lower_body(body, &mut program)?;
     }
     for call in program.insts.iter_mut().filter(|inst| inst.op == Op::Call) {
-        call.imm = entries[call.imm as usize];
+        call.imm = entries[call.imm as usize] | call.imm << 32;
     }
+    program.own = (0..bodies.all.len()).map(|body| lower.own(body)).collect();
     crate::cfg::set_meeting_points(&mut program).map_err(refuse)?;
     program.approximate = lower.approximate;
     lower.slots.finish(&mut program).map_err(refuse)?;

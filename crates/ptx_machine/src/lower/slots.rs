@@ -60,6 +60,11 @@ impl Slots {
         Slot((*count - 1) as u16 & !Slot::FLAG)
     }
 
+    /// The slots of a body's registers, where an instruction uses them.
+    pub fn registers_of(&self, body: usize) -> &[Option<Slot>] {
+        &self.registers[body]
+    }
+
     /// Starts the next body, with so many registers.
     pub fn begin(&mut self, registers: usize) {
         self.registers.push(vec![None; registers]);

@@ -124,6 +124,14 @@ impl Segment {
         }
     }
 
+    /// Forgets what one lane has written to its copy.
+    pub fn forget_lane(&self, lane: usize) {
+        let count = self.len.div_ceil(BYTES_PER_MARK) as usize;
+        for mark in self.marks.iter().flat_map(|marks| &marks[lane * count..][..count]) {
+            mark.store(0, Relaxed);
+        }
+    }
+
     /// Whether every byte counts as written, for good.
     #[inline]
     pub fn all_written(&self) -> bool {

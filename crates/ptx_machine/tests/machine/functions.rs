@@ -142,3 +142,30 @@ fn indexed_branches_part_lanes_by_their_index() {
     let mut unknown = kernel("", "list: .branchtargets A, A;\nbrx.idx %r9, list;\nA: ret;");
     assert_eq!(unknown.fault(&[0]).kind, FaultKind::UninitialisedPredicate);
 }
+
+#[test]
+fn a_function_knows_nothing_of_its_earlier_calls() {
+    // The second call finds what the first one left, in a register, in a variable, and as its result.
+    let kinds = [
+        (".reg .b32 %x; @%first mov.u32 %x, 5;", "st.param.b32 [r], %x;"),
+        (".local .b32 x; .reg .b32 %x; @%first st.local.u32 [x], 5; ld.local.u32 %x, [x];", "st.param.b32 [r], %x;"),
+        ("", "@%first st.param.b32 [r], 5;"),
+        (".reg .pred %q; @%first setp.eq.u32 %q, %n, 0; .reg .b32 %x;", "selp.b32 %x, 5, 6, %q; st.param.b32 [r], %x;"),
+    ];
+    for (before, after) in kinds {
+        let function = format!(
+            ".func (.param .b32 r) keep(.param .b32 n)\n{{ .reg .b32 %n; .reg .pred %first; ld.param.u32 %n, [n];\n\
+             setp.eq.u32 %first, %n, 0; {before} {after} }}"
+        );
+        let once = "call (%r1), keep, (0); st.global.u32 [%at], %r1;";
+        assert_eq!(results(&function, once), [5; 32]);
+        let twice = format!("{once} call (%r1), keep, (1); st.global.u32 [%at], %r1;");
+        let mut kernel = kernel(&function, &twice);
+        let out = kernel.unwritten("out", 32);
+        let fault = kernel.fault(&[out]);
+        assert_eq!((fault.kind, fault.lane), (FaultKind::UninitialisedStore, Some(0)), "{before} {after}: {fault}");
+        // Lanes that do not call keep theirs.
+        let some = "setp.lt.u32 %p1, %t, 9; mov.u32 %r1, 5; @%p1 call (%r1), keep, (0); st.global.u32 [%at], %r1;";
+        assert_eq!(results(&function, some), [5; 32]);
+    }
+}

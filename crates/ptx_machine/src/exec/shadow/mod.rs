@@ -61,6 +61,14 @@ impl Cell {
     fn new(file: File) -> Self {
         Self { bits: [file.ones(); LANES], origin: [Origin::Nowhere; LANES] }
     }
+
+    /// The same for some lanes.
+    fn clear(&mut self, file: File, lanes: u32) {
+        for l in super::memory::lanes(lanes) {
+            self.bits[l] = file.ones();
+            self.origin[l] = Origin::Nowhere;
+        }
+    }
 }
 
 /// A register as it was before the instruction that made it unknown.
@@ -118,10 +126,13 @@ impl Shadow {
             let cell = self.cell(file, slot).cloned().map(Box::new);
             self.saved.push(Saved { file, slot, values, known, cell, lanes });
         }
-        let cell = self.cell_mut(file, slot);
-        for l in super::memory::lanes(lanes) {
-            cell.bits[l] = file.ones();
-            cell.origin[l] = Origin::Nowhere;
+        self.cell_mut(file, slot).clear(file, lanes);
+    }
+
+    /// Makes lanes of a register unknown in all bits, as one that was never written.
+    pub fn forget(&mut self, file: File, slot: Slot, lanes: u32) {
+        if let Some(Some(cell)) = self.cells[file as usize].get_mut(slot.index()) {
+            cell.clear(file, lanes);
         }
     }
 

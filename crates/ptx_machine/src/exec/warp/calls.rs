@@ -4,14 +4,31 @@ use super::{Frame, Warp};
 use crate::exec::memory::lanes;
 use crate::exec::schedule::Schedule;
 use crate::exec::shadow::{self, File};
+use crate::exec::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
-use crate::program::{Inst, NO_MEETING};
+use crate::program::{Inst, NO_MEETING, Own};
+use crate::types::Space;
 
 impl Warp<'_> {
     /// Lanes enter a function; they, and those that do not call, go on at `next` when all have come back.
-    pub(super) fn call(&mut self, active: u32, inst: &Inst, next: u32) {
+    pub(super) fn call(&mut self, spaces: &Spaces<'_>, active: u32, inst: &Inst, next: u32) {
+        self.forget(spaces, active, &self.regs.program.own[inst.callee()]);
         self.set_pc(next);
         self.stack.push(Frame { pc: inst.target(), meeting: NO_MEETING, mask: active, is_call: true });
+    }
+
+    /// What a function has of its own is unknown to it, whatever an earlier call left there.
+    fn forget(&mut self, spaces: &Spaces<'_>, active: u32, own: &Own) {
+        for (file, slots) in [File::Narrow, File::Wide, File::Pred].into_iter().zip(&own.registers) {
+            for &slot in slots {
+                self.regs.forget(file, slot, active);
+            }
+        }
+        for &address in &own.stack {
+            if let Some(segment) = spaces.locate(Space::Local, self.index, address, 0) {
+                lanes(active).for_each(|lane| segment.forget_lane(lane));
+            }
+        }
     }
 
     /// Lanes leave the innermost function that they are in; the others of their frame go on at `next`.
