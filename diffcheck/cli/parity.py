@@ -33,6 +33,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.executors import Executor, select_executors
 from diffcheck.executors.builds import Build
 from diffcheck.executors.gpu import GpuExecutor
+from diffcheck.executors.machine import MachineExecutor
 from diffcheck.parity.judge_case import CaseRun
 from diffcheck.parity.suite import Report, Request, Setup, run_suite
 from diffcheck.parity.unlike import only_unlike
@@ -60,6 +61,10 @@ def parity_command(
     ] = None,
     profile: Profile = None,
     build: BuildName = None,
+    schedule: Annotated[
+        int | None,
+        typer.Option("--schedule", metavar="SEED", min=0, help="Draw the machine's order of execution from a number."),
+    ] = None,
     json: JsonFile = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write a receipt, whole or not at all.")
@@ -77,6 +82,7 @@ def parity_command(
     chosen_build = choose_build("jit" if build is None else build)
     selected, notes = select_executors(executor)
     executors = built(selected, chosen_build) if build is not None else selected
+    executors = scheduled(executors, schedule) if schedule is not None else executors
     arms, setups = select_arms(arm or []), _setups(executors, target, profile)
     others = [choose_target(name) for name in unlike or []]
     for setup in setups if others else []:
@@ -103,6 +109,15 @@ def built(executors: Sequence[Executor], build: Build) -> list[Executor]:
     if build != "jit":
         find_ptxas()
     return [GpuExecutor(build) if isinstance(executor, GpuExecutor) else executor for executor in executors]
+
+
+def scheduled(executors: Sequence[Executor], seed: int) -> list[Executor]:
+    """Return the executors with the machine's schedule. Raises `BadInputError` where none of them is the machine."""
+    if not any(isinstance(executor, MachineExecutor) for executor in executors):
+        raise BadInputError("schedule", str(seed), "nothing, as the machine takes no part")
+    return [
+        MachineExecutor(schedule=seed) if isinstance(executor, MachineExecutor) else executor for executor in executors
+    ]
 
 
 def _setups(executors: Sequence[Executor], target: str | None, profile: str | None) -> list[Setup]:

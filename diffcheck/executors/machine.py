@@ -18,15 +18,17 @@ class MachineExecutor:
     Inputs are read-only, scratch starts uninitialised, and only the live part of a buffer exists, without its guard
     words: a write to an input, a read past `kv_len`, a read of what was never written and a step outside a buffer are
     faults that name the instruction. `threads` is the number of host threads a launch uses (0: all), `step_limit` the
-    warp instructions after which a block counts as never ending (None: the machine's own limit).
+    warp instructions after which a block counts as never ending (None: the machine's own limit). From a `schedule` the
+    order of blocks and warps is drawn, on one host thread (None: the machine's own order).
     """
 
     name: str = "machine"
     tier: Tier = "interpreted"
 
-    def __init__(self, threads: int = 0, step_limit: int | None = None) -> None:
+    def __init__(self, threads: int = 0, step_limit: int | None = None, schedule: int | None = None) -> None:
         self.threads = threads
         self.step_limit = step_limit
+        self.schedule = schedule
 
     def available(self) -> Availability:
         """Tell whether the native module is built."""
@@ -94,6 +96,7 @@ class MachineExecutor:
             dynamic_shared=step.dynamic_shared,
             threads=self.threads,
             step_limit=self.step_limit,
+            schedule=self.schedule,
         )
         return int(stats.instructions)
 

@@ -118,7 +118,16 @@ def test_a_launch_computes() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"threads": 1}, {"threads": 2}, {"path": "portable"}, {"block": 32, "grid": (32,)}]
+    "options",
+    [
+        {"threads": 1},
+        {"threads": 2},
+        {"path": "portable"},
+        {"block": 32, "grid": (32,)},
+        {"races": False},
+        {"schedule": 0},
+        {"schedule": 2**64 - 1},
+    ],
 )
 def test_options_never_change_a_bit(options: dict[str, Any]) -> None:
     copy = Copy()
@@ -183,6 +192,20 @@ def test_only_scratch_takes_values_that_no_one_wrote() -> None:
     copy.args[1] = copy.memory.alloc_uninit(4 * COUNT, name="output")
     with pytest.raises(PtxFault, match=r"never written \(all bits unknown, loaded on line"):
         copy.run()
+
+
+def test_a_race_is_a_fault_unless_no_one_looks() -> None:
+    # Every block stores to the words of the first.
+    racy = PtxModule(COPY.replace("mad.lo.u32 %r5, %r3, %r4, %r2", "mov.u32 %r5, %r2"), name="racy.ptx")
+    copy = Copy()
+    copy.module = racy
+    fault = copy.fault()
+    assert (fault.kind, fault.line, fault.block) == ("race", line_of(COPY, "st.global"), (1, 0, 0))
+    assert "by block (0, 0, 0), warp 0, lane 0" in fault.message
+    for schedule in range(3):
+        with pytest.raises(PtxFault, match="nothing orders this store of `result`"):
+            copy.run(schedule=schedule)
+    copy.run(races=False)
 
 
 def test_a_read_out_of_bounds_is_placed() -> None:
@@ -280,6 +303,8 @@ def test_what_may_be_fused_is_accepted_on_request() -> None:
         ({"step_limit": 0}, ValueError, "step_limit is 0; allowed: a whole number from 1 to"),
         ({"dynamic_shared": -1}, ValueError, "dynamic_shared is -1; allowed: "),
         ({"path": "gpu"}, ValueError, "path is 'gpu'; allowed: auto, portable"),
+        ({"races": 1}, TypeError, "races is 1 of type int; allowed: a bool"),
+        ({"schedule": -1}, ValueError, "schedule is -1; allowed: a whole number from 0"),
     ],
 )
 def test_a_wrong_launch_is_named(changes: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from diffcheck.cli.main import run
+from diffcheck.cli.parity import scheduled
+from diffcheck.errors import BadInputError
 from diffcheck.executors import get_executor
 from diffcheck.receipts.model import read_receipt
 
@@ -42,6 +44,7 @@ def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["parity", "--executor", "tpu"], ["executor", "'tpu'", "machine, gpu, auto"]),
         (["parity", "--executor", "machine", "--target", "sm_70"], ["target", "'sm_70'", "sm_80, sm_89"]),
         (["parity", "--executor", "machine", "--profile", "h900"], ["profile", "'h900'", "h200"]),
+        (["parity", "--executor", "machine", "--schedule", "-1"], ["--schedule", "equal to 0"]),
         (["parity", "--rounds", "3"], ["--rounds"]),
         (["ptx", "--arm", "twin"], ["arm", "'twin'"]),
         (["ptx", "--entry", "no_such"], ["entry", "'no_such'", "splitk_reduce_d256"]),
@@ -104,6 +107,12 @@ def test_parity_holds_and_leaves_a_receipt(tmp_path: Path, capsys: pytest.Captur
     assert CASE in out.out
     assert not out.err, "no progress bar in a pipe"
     assert run(["receipt", "show", str(receipt)]) == 0
+
+
+def test_parity_holds_in_any_order_of_execution() -> None:
+    assert run(["parity", "--case", CASE, "--executor", "machine", "--schedule", "3"]) == 0
+    with pytest.raises(BadInputError, match=r"^schedule: '3' .*the machine takes no part"):
+        scheduled([get_executor("gpu")], 3)
 
 
 def test_unwritable_file_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
