@@ -54,7 +54,9 @@ class HostSection:
             "ratios": times.ratios(self.rows, self.review.policy),
             "rates": times.rates(self.rows),
             "peers": times.peers(self.rows),
+            "peer_versions": times.peer_versions(self.rows),
             "parity": parity.summary(self.rows),
+            "worst": parity.worst_rows(self.rows),
             "checks": parity.rows_table(self.rows),
             "controls": device.controls(receipt) if receipt.controls else None,
             "readings": device.readings(receipt),
@@ -109,7 +111,6 @@ def _render(template: str, review: Review) -> str:
         hosts=hosts(review.receipts) if review.receipts else None,
         hosts_plot=hosts_plot(review.receipts, review.policy.speed, "The worst row of each length, by host"),
         sections=[HostSection(review, one, place) for place, one in enumerate(review.receipts, start=1)],
-        failures=[(one.title, failure) for one in review.receipts for failure in parity.failures(views(one.receipt))],
         version=tool_version(),
     )  # fmt: skip
 

@@ -59,6 +59,7 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
+    "xtick.labelsize": 8.0,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
@@ -93,7 +94,8 @@ def legend_below(figure: Figure, axes: Axes) -> None:
     """Put one legend for all panels at the foot, by the labels of one of them."""
     handles, labels = axes.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=min(6, len(known)))
+    columns = len(known) if len(known) <= 6 else -(-len(known) // 2)
+    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=columns)
 
 
 @contextmanager

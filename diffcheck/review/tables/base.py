@@ -32,12 +32,12 @@ class Table:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Cell | str]], numeric: Sequence[str] = ()) -> Table:
-    """Return a table; plain texts become cells, and no cell has control characters."""
+    """Return a table; plain texts become cells, and nothing has control characters."""
     made = tuple(tuple(_cell(cell) for cell in row) for row in rows)
     for row in made:
         if len(row) != len(columns):
             raise AssertionError(f"{len(row)} cells under {len(columns)} columns")
-    return Table(tuple(columns), made, frozenset(numeric))
+    return Table(tuple(map(plain, columns)), made, frozenset(map(plain, numeric)))
 
 
 def yes(holds: bool, good: str = "holds", bad: str = "fails", worse: Tone = "bad") -> Cell:

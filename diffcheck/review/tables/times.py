@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from diffcheck.decide.reasons import Code
@@ -22,7 +23,7 @@ _JUDGED: dict[Code, tuple[str, Tone]] = {
 def ratios(rows: Sequence[RowView], policy: Policy) -> Table:
     """Return the ratio of each row and where its interval lies against the policy's limit."""
     columns = (
-        *("row", "keys", "baseline µs", "candidate µs", "candidate / baseline", "interval"),
+        *("row", "keys", "baseline µs", "candidate µs", "ratio", "interval"),
         *("limit", "blocks", "dropped", "ended by"),
     )
     return table(columns, [_ratio_row(row, policy) for row in rows], (*columns[1:6], "blocks", "dropped"))
@@ -70,27 +71,39 @@ def peer_names(rows: Sequence[RowView]) -> tuple[str, ...]:
 
 
 def peers(rows: Sequence[RowView]) -> Table | None:
-    """Return the peers' times over the baseline's, or why there is none; None where no peer was asked for."""
-    found = [(row, peer) for row in rows for peer in row.row.peers]
-    if not found:
-        return None
-    made = [_peer_row(row, peer) for row, peer in found if peer.median_us is not None]
-    without: dict[tuple[str, str, str], int] = {}
-    for _, peer in found:
-        if peer.reason is not None:
-            key = (peer.name, peer.version or "", peer.reason)
-            without[key] = without.get(key, 0) + 1
-    for (name, version, reason), rows_without in without.items():
-        made.append((name, version or NONE, f"{rows_without} rows", *(NONE,) * 4, Cell(reason, "dim")))
-    columns = ("peer", "version", "row", "keys", "µs", "over baseline", "largest error, relative", "note")
-    return table(columns, made, columns[3:7])
+    """Return the peers' times, and in brackets over the baseline's; None where none was timed."""
+    names = peer_names(rows)
+    made: list[Sequence[Cell | str]] = []
+    for row in rows:
+        found = [row.peer(name) for name in names]
+        if row.timing is not None and any(peer and peer.median_us is not None for peer in found):
+            base = microseconds(row.timing.baseline_us)
+            made.append((row.family, length(row.kv_len), base, *(_peer_time(peer) for peer in found)))
+    columns = ("row", "keys", "baseline µs", *(f"{name} µs" for name in names))
+    return table(columns, made, columns[1:]) if made else None
 
 
-def _peer_row(row: RowView, peer: PeerRow) -> Sequence[Cell | str]:
-    return (
-        *(peer.name, peer.version or NONE, row.family, length(row.kv_len)),
-        *(microseconds(peer.median_us), ratio_text(peer.ratio), small(peer.max_rel_error), ""),
-    )
+def peer_versions(rows: Sequence[RowView]) -> Table | None:
+    """Return what is known of each peer, and why rows have no time of it; None where no peer was asked for."""
+    made = [_peer_version(name, rows) for name in peer_names(rows)]
+    columns = ("peer", "version", "rows timed", "largest error, relative", "rows without a time")
+    return table(columns, made, columns[2:4]) if made else None
+
+
+def _peer_time(peer: PeerRow | None) -> str:
+    if peer is None or peer.ratio is None:
+        return NONE
+    return f"{microseconds(peer.median_us)} (×{peer.ratio:.2f})"
+
+
+def _peer_version(name: str, rows: Sequence[RowView]) -> Sequence[Cell | str]:
+    found = [peer for peer in (row.peer(name) for row in rows) if peer is not None]
+    versions = ", ".join(dict.fromkeys(peer.version for peer in found if peer.version)) or NONE
+    errors = [peer.max_rel_error for peer in found if peer.max_rel_error is not None]
+    reasons = Counter(peer.reason for peer in found if peer.reason)
+    why = "; ".join(f"{count}: {reason}" for reason, count in reasons.items())
+    timed = sum(peer.median_us is not None for peer in found)
+    return (name, versions, str(timed), small(max(errors)) if errors else NONE, Cell(why or "none", "dim"))
 
 
 def _if(doubt: bool) -> Tone:
