@@ -8,7 +8,8 @@ from diffcheck.review.numbers import plain
 from diffcheck.review.tables.base import Cell, Table, Tone
 
 _SIGNS: dict[Tone, str] = {"good": "", "warn": "⚠ ", "bad": "✗ ", "dim": "", "": ""}
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&])")
+# An underscore inside a word is one.
+_MARKUP = re.compile(r"([\\`*\[\]<>#|~&]|(?<!\w)_|_(?!\w))")
 # A zero-width space keeps a site from making a link, or a mention that sends mail, of these.
 _LINKS = re.compile(r"(@|://|www\.)")
 

@@ -16,6 +16,7 @@ from diffcheck.review.gather import Review, gather
 from diffcheck.review.markdown import as_code, as_text
 from diffcheck.review.page import html, markdown
 from diffcheck.review.tables.base import table
+from diffcheck.review.tables.verdict import reason_groups
 from tests.factory.ab import Content, ab_content, comparison, small_experiment, small_experiment_file, write_evidence
 
 HOSTILE = "<script>alert(1)</script> $x$ \"'><img src=x onerror=alert(1)> | `b` --> @all \x07"
@@ -148,6 +149,7 @@ def test_nothing_of_a_receipt_becomes_markup(tmp_path: Path) -> None:
 
 def test_texts_and_code_stay_within_their_cell() -> None:
     assert as_text("a|b") == "a&#124;b"
+    assert as_text("sm_89 _x_") == "sm_89 &#95;x&#95;"
     assert as_text("plain words 1.5 µs") == "plain words 1.5 µs"
     assert as_code("a`b|c\nd") == "`a'b¦c d`"
     assert as_text("see https://x @y") == "see https://\u200bx @\u200by"
@@ -166,6 +168,18 @@ def test_a_page_asks_for_nothing_from_anywhere(tmp_path: Path) -> None:
         if name in {"src", "href", "xlink:href", "srcset"}:
             assert value.startswith(("#", "data:")), (name, value)
     assert any(value.startswith("default-src 'none'") for _, value in made.attributes)
+
+
+def test_many_reasons_of_one_kind_are_folded_and_few_are_not(tmp_path: Path) -> None:
+    write_evidence(tmp_path, [small("rtx4090", 1.4), small("gb10", 1.4)])
+    few = reason_groups(read(tmp_path).decision)
+    assert [len(group.reasons) for group in few if group.first.code.value == "too-slow"] == [1, 1, 1, 1]
+    whole = gather("promote-oxide", None, tmp_path)
+    assert [
+        len(group.reasons) for group in reason_groups(whole.decision) if group.first.code.value == "row-missing"
+    ] == [
+        *(35, 35),
+    ]
 
 
 def test_the_same_receipts_give_the_same_page(tmp_path: Path) -> None:

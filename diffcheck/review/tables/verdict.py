@@ -16,12 +16,13 @@ MEANINGS: dict[Verdict, str] = {
     "REJECT": "A fresh receipt of a required host shows that the candidate is wrong or too slow.",
     "INCONCLUSIVE": "An interval lies on both sides of the limit: more samples are needed.",
 }
+_FEW = 3
 _SUPPLIED_BY_A_RUN = frozenset({Code.RECEIPT_MISSING, Code.RECEIPT_STALE, Code.ROW_MISSING, Code.EXPERIMENT_DIFFERS})
 
 
 @dataclass(frozen=True)
 class ReasonGroup:
-    """Reasons that differ in their row only."""
+    """Reasons of one code and host."""
 
     first: Reason
     others: tuple[Reason, ...]
@@ -48,10 +49,15 @@ class Remedy:
 
 
 def reason_groups(decision: Decision) -> tuple[ReasonGroup, ...]:
-    """Return the reasons, heaviest first; those of one code and host together."""
-    grouped = groupby(decision.reasons, key=lambda reason: (reason.severity, reason.code, reason.host))
-    made = [tuple(group) for _, group in grouped]
-    return tuple(ReasonGroup(group[0], group[1:]) for group in made)
+    """Return the reasons, heaviest first; more than `_FEW` of one code and host together."""
+    made: list[ReasonGroup] = []
+    for _, group in groupby(decision.reasons, key=lambda reason: (reason.severity, reason.code, reason.host)):
+        first, *others = group
+        if len(others) < _FEW:
+            made += [ReasonGroup(reason, ()) for reason in (first, *others)]
+        else:
+            made.append(ReasonGroup(first, tuple(others)))
+    return tuple(made)
 
 
 def remedies(decision: Decision) -> tuple[Remedy, ...]:
