@@ -166,7 +166,7 @@ def mutants() -> tuple[Mutant, ...]:
             *(_without_barrier(PARTIAL), FULL_SPLIT),
         ),
         _ptx(
-            *("missing-barrier-drained", "warps exchange in memory that others still read rows from", "bits"),
+            *("missing-barrier-drained", "warps exchange in memory that others still read rows from", "executes"),
             *(_without_drain(), FULL_SPLIT),
         ),
         _ptx(
