@@ -13,6 +13,7 @@ allowed `PlanError`, with one line that names the field, the value and what is a
 
 from rust_kernel._native import (
     CONTRACT,
+    SOURCE_STAMP,
     DeviceProfile,
     Plan,
     PlanError,
@@ -28,6 +29,7 @@ from rust_kernel._native import (
 
 __all__ = [
     "CONTRACT",
+    "SOURCE_STAMP",
     "DeviceProfile",
     "Plan",
     "PlanError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +95,10 @@ class GpuRow:
 
         self._graphs.clear()
         self._things.clear()
-        self._sets = ()
-        cupy.get_default_memory_pool().free_all_blocks()
+        # A device that has failed refuses this, too, and the row has said so already.
+        with suppress(DiffcheckError), gpu_errors("memory"):
+            self._sets = ()
+            cupy.get_default_memory_pool().free_all_blocks()
 
     def _upload(self) -> None:
         first, second = (side.program for side in self._sides)

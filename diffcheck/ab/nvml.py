@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
@@ -110,10 +111,9 @@ class Nvml:
     def _throttle(self) -> tuple[str, ...] | None:
         nvml, handle = self._library, self._handle
         # Named "throttle" before driver 535, "event" since.
-        ask = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
-        old = nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-        bits = self._ask(lambda: int(ask(handle))) if ask is not None else None
-        bits = self._ask(lambda: int(old(handle))) if bits is None else bits
+        names = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+        answers = [self._ask(partial(getattr(nvml, name), handle)) for name in names if hasattr(nvml, name)]
+        bits = next((int(answer) for answer in answers if answer is not None), None)
         if bits is None:
             return None
         named = [name for name, bit in REASONS.items() if bits & bit]

@@ -27,10 +27,10 @@ def source_state() -> SourceState:
 def build_stamp() -> str:
     """Return the stamp of the native module; empty where it has none, or is not built."""
     try:
-        from rust_kernel import _native
+        from rust_kernel import plan
     except ImportError:
         return ""
-    return str(getattr(_native, "SOURCE_STAMP", ""))
+    return plan.SOURCE_STAMP
 
 
 def stamp_text() -> str:

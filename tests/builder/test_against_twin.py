@@ -87,7 +87,7 @@ def test_a_missing_wait_is_reported(edit: str) -> None:
     built = build_module([plan])
     assert edit in built.text
     damaged = BuiltModule(built.text.replace(edit, ""), built.target, built.version, built.entries)
-    with pytest.raises(ptx.PtxFault, match="uninitialised"):
+    with pytest.raises(ptx.PtxFault, match=r"asynchronous copy of line \d+ \(not waited for\)"):
         run_built(damaged, plan, *inputs(plan))
 
 
