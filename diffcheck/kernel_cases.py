@@ -19,10 +19,12 @@ _PARTIAL = (
     ("random", 2, 203, "chunk:61", "dense"),
     ("random", 1, 333, "chunk:150", "dense"),
     ("inf-rows", 1, 203, "fixed:1", "dense"),
+    ("inf-rows", 1, 201, "fixed:1", "dense"),
+    ("inf-rows", 1, 202, "fixed:1", "dense"),
     ("needles", 2, 131, "chunk:50", "padded"),
     ("rising", 1, 203, "fixed:1", "dense"),
     ("large-logits", 2, 203, "chunk:100", "packed"),
-    ("denormals", 2, 131, "chunk:61", "dense"),
+    ("denormals", 2, 131, "chunk:5", "dense"),
     ("nan-key", 2, 203, "fixed:1", "dense"),
     ("nan-query", 2, 65, "one-wave", "dense"),
     ("nan-value", 2, 203, "chunk:100", "kv-head-major"),
@@ -37,13 +39,27 @@ _PARTIAL = (
     ("random", 1, 5, "chunk:1", "dense"),
     ("random", 1, 48, "one-wave", "shared-row"),
     ("random", 1, 515, "fixed:1", "dense"),
+    ("negative-zeros", 1, 200, "fixed:1", "dense"),
+    ("exponential-weights", 1, 203, "chunk:97", "dense"),
+    ("exponential-steps", 1, 576, "chunk:96", "dense"),
 )
-# The reduce kernel: how many splits, which of them has the maximum, and what is in them.
+# The reduce kernel alone (generator, splits), and behind a partial kernel.
+_MERGES = (
+    ("merge-even", 203),
+    ("merge-steps", 89),
+    ("merge-one-live", 101),
+    ("merge-kept", 64),
+    ("merge-random", 1),
+    ("merge-counted", 257),
+    ("merge-empty", 65),
+    ("merge-exponential", 640),
+    ("merge-denormal", 333),
+    ("merge-random", 521),
+    ("merge-steps", 768),
+)
 _REDUCE = (
-    ("random", 2, 203, "chunk:7", "dense"),
     ("rising", 1, 89, "chunk:1", "padded"),
     ("inf-rows", 1, 101, "chunk:1", "dense"),
-    ("random", 1, 1, "one-wave", "dense"),
     ("needles", 1, 64, "chunk:7", "dense"),
     ("minus-inf-prefix", 1, 203, "chunk:5", "dense"),
     ("all-minus-inf", 2, 65, "chunk:5", "dense"),
@@ -53,19 +69,28 @@ _REDUCE = (
     ("inf-value", 1, 250, "chunk:9", "dense"),
     ("rising-steep", 1, 65, "chunk:1", "dense"),
     ("falling-steep", 1, 65, "chunk:1", "dense"),
-    ("rising", 1, 300, "chunk:1", "dense"),
-    ("inf-rows", 1, 521, "chunk:1", "dense"),
+    ("inf-rows", 1, 300, "chunk:1", "dense"),
 )
 
 
 def kernel_cases(storage: Storage, group: int) -> tuple[Case, ...]:
     """Return the cases of the partial kernels for `group` query heads a KV head."""
-    return tuple(_case(row, storage, group) for row in _PARTIAL)
+    from diffcheck.generators.exponential import ARGUMENTS
+
+    # Each warp of a block merges by instructions of its own, and each is to see every argument (twice as many splits as
+    # heads take).
+    splits = 2 * -(-len(ARGUMENTS) // group)
+    merges = ("exponential-warps", 1, 48 * splits, "chunk:48", "dense")
+    return tuple(_case(row, storage, group) for row in (*_PARTIAL, merges))
 
 
 def reduce_cases() -> tuple[Case, ...]:
-    """Return the cases of the reduce kernel, whose splits come from the smallest partial kernel."""
-    return tuple(_case(row, "f16", 1) for row in _REDUCE)
+    """Return the cases of the reduce kernel: by itself, and behind the smallest partial kernel."""
+    from diffcheck.suites import merge_case
+
+    # Six heads, as no other suite has.
+    alone = tuple(merge_case(generator, (6, 1), n_splits, suites=("kernels",)) for generator, n_splits in _MERGES)
+    return (*alone, *(_case(row, "f16", 1) for row in _REDUCE))
 
 
 def all_kernel_cases() -> Iterator[Case]:

@@ -169,6 +169,15 @@ def _large_scores() -> Iterator[Case]:
         yield case("one-ulp", (8, 2), 33, storage, suites=QUICK)
 
 
+def _exponential() -> Iterator[Case]:
+    """Chosen arguments of the exponential, in the weights, rescales and merges of the partial kernel."""
+    for storage in STORAGES:
+        for generator, chunk in (("weights", 64), ("steps", 96), ("warps", 48)):
+            yield case(f"exponential-{generator}", (8, 2), 192, storage, policy=f"chunk:{chunk}", suites=QUICK)
+            yield case(f"exponential-{generator}", (5, 1), 960, storage, policy=f"chunk:{chunk}")
+        yield case("negative-zeros", (8, 2), 203, storage, policy="fixed:1", suites=QUICK)
+
+
 def _counting() -> Iterator[Case]:
     for storage in STORAGES:
         for generator in ("kept-values", "v-one", "v-head-index", "one-hot-v", "v-512", "v-one-random"):
@@ -219,7 +228,8 @@ def _other_seeds() -> Iterator[Case]:
 
 def _merges() -> Iterator[Case]:
     """The reduce kernel alone: numbers of splits about its classes (8) and its steps (256)."""
-    for generator in ("merge-empty", "merge-one-live", "merge-kept", "merge-counted", "merge-steps", "merge-random"):
+    drawn = ("merge-kept", "merge-steps", "merge-random", "merge-even", "merge-denormal", "merge-exponential")
+    for generator in ("merge-empty", "merge-one-live", "merge-counted", *drawn):
         for n_splits in (1, 2, 9, 203):
             yield merge_case(generator, (8, 2), n_splits, suites=QUICK if n_splits in (2, 203) else MATRIX)
         for n_splits in (255, 256, 257, 700):
@@ -233,6 +243,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _long,
     _needles,
     _large_scores,
+    _exponential,
     _counting,
     _special_values,
     _layouts,

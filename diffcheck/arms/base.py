@@ -77,7 +77,7 @@ class HostArm(Arm, Protocol):
     """An arm that computes on the CPU, with no kernel and no executor."""
 
     def compute(self, problem: Problem, threads: int = 0) -> Outcome:
-        """Compute a problem on `threads` host threads (0: all)."""
+        """Compute a problem on `threads` host threads (0: all), and write what splits leave into its scratch."""
         ...
 
 

@@ -10,7 +10,7 @@ from diffcheck.cases import Case, Expect, Stage
 from diffcheck.errors import choose
 
 # Each of these fills the registry as it is imported.
-from diffcheck.generators import close, counting, denormal, needles, normal, rising, special  # noqa: F401
+from diffcheck.generators import close, counting, denormal, exponential, needles, normal, rising, special  # noqa: F401
 from diffcheck.generators.base import (
     CaseInputs,
     GeneratorInfo,

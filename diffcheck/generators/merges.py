@@ -157,3 +157,12 @@ def merge_random(request: MergeRequest) -> None:
     request.m[...] = 3 * rng.standard_normal(request.m.shape)
     request.s[...] = 1 + 63 * rng.random(request.s.shape)
     request.acc[...] = rng.standard_normal(request.acc.shape) * request.s[:, :, None]
+
+
+@merge("merge-even", "splits of nearly the same weight", expect="bound")
+def merge_even(request: MergeRequest) -> None:
+    """No split drowns in another, so that each rounding of a sum can be seen."""
+    rng = request.rng("merge-even")
+    request.m[...] = -rng.random(request.m.shape)
+    request.s[...] = 1 + rng.random(request.s.shape)
+    request.acc[...] = rng.standard_normal(request.acc.shape)

@@ -18,7 +18,7 @@ from diffcheck.cases import Case
 from diffcheck.compare import bits_equal, within_bound
 from diffcheck.executors import ExecutionError, Executor
 from diffcheck.executors.program import Outcome, Program
-from diffcheck.generators import Inputs
+from diffcheck.generators import Inputs, Partials
 from diffcheck.judge import judge_naive, judge_split
 from diffcheck.oracle import OracleResult
 from diffcheck.parity.prepare import Prepared
@@ -97,8 +97,10 @@ def run_arm(prepared: Prepared, executor: Executor, target: str, arm: DeviceArm)
     except ExecutionError as error:
         check = Check(name="executes", a=arm.name, b="contract", holds=False, reason=str(error), compared=0)
         return ArmRun(arm, sha256, None, (check,))
-    checks = (check_memory(arm.name, program, outcome), *judge_alone(prepared, arm, outcome.out))
-    return ArmRun(arm, sha256, outcome, checks)
+    checks = [check_memory(arm.name, program, outcome), *judge_alone(prepared, arm, outcome.out)]
+    if arm.role == "bits" and not isinstance(prepared.inputs, Partials):
+        checks.append(check_scratch(prepared, arm.name, program, outcome))
+    return ArmRun(arm, sha256, outcome, tuple(checks))
 
 
 def judge_alone(prepared: Prepared, arm: DeviceArm, out: npt.NDArray[np.float32]) -> tuple[Check, ...]:
@@ -133,6 +135,30 @@ def check_split_naive(
     bound = split_bound(prepared.case, prepared.plan, oracle).absolute + naive_bound(prepared.case, oracle).absolute
     verdict = within_bound(results[split], results[naive].astype(np.float64), bound)
     return Check.of("split-naive", split.name, naive.name, verdict)
+
+
+def check_scratch(prepared: Prepared, arm: str, program: Program, outcome: Outcome) -> Check:
+    """Check that what an arm's splits left is what the reference's left, bit for bit (contract, sections 1 and 5).
+
+    A result may hide a wrong split: one whose weight is 0, or whose fault the last division rounds away. Of a maximum
+    only the sign of a zero is free.
+    """
+    ours, theirs = program.outputs, prepared.scratch
+    verdicts = [
+        (
+            part.buffer.name,
+            bits_equal(part.over(outcome.memory[part.buffer.name]), expected.view, zero_signs_equal=free),
+        )
+        for part, expected, free in (
+            (ours.part_m, theirs.part_m, True),
+            (ours.part_s, theirs.part_s, False),
+            (ours.part_acc, theirs.part_acc, False),
+        )
+    ]
+    wrong = [f"{name}: {verdict.reason}" for name, verdict in verdicts if not verdict.holds]
+    words = sum(verdict.compared for _, verdict in verdicts)
+    reason = wrong[0] if wrong else "maxima, sums and accumulators of every split have the same bits"
+    return Check(name="scratch", a=arm, b=prepared.expected_by, holds=not wrong, reason=reason, compared=words)
 
 
 def check_memory(arm: str, program: Program, outcome: Outcome) -> Check:

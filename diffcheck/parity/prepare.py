@@ -13,8 +13,9 @@ from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.generators import CaseInputs, Inputs, decode_inputs, generate_for
 from diffcheck.judge import attention_oracle, judge_split
-from diffcheck.layouts import allocate_outputs
+from diffcheck.layouts import Outputs, allocate_outputs
 from diffcheck.oracle import OracleResult
+from diffcheck.plan_check import plan_faults
 from diffcheck.planning import plan_for
 from diffcheck.receipts.cases import CaseFacts, PlanFacts, ReferenceCase
 from diffcheck.receipts.metrics import Check
@@ -28,7 +29,7 @@ class Prepared:
     """A case ready to be run.
 
     `oracle` is None where the case knows its result word for word, and where it merges partials; `expected` is the
-    reference arm's result, f32 `[num_q_heads, D]`.
+    reference arm's result, f32 `[num_q_heads, D]`, and `scratch` the outputs whose scratch has what its splits left.
     """
 
     case: Case
@@ -36,6 +37,7 @@ class Prepared:
     inputs: CaseInputs
     oracle: OracleResult | None
     expected: npt.NDArray[np.float32]
+    scratch: Outputs
     expected_by: str
     facts: CaseFacts
     record: ReferenceCase
@@ -53,7 +55,7 @@ class Prepared:
 def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepared:
     """Generate a case's inputs, make its plan and compute oracle and reference.
 
-    Raises `DiffcheckError` when the profile has no plan for the case.
+    Raises `DiffcheckError` when the profile has no plan for the case, and for one that breaks the contract.
     """
     from rust_kernel.plan import PlanError
 
@@ -61,6 +63,9 @@ def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepa
         plan = plan_for(case, profile)
     except PlanError as error:
         raise DiffcheckError(f"case {case.name}: {error}") from error
+    broken = plan_faults(plan, case, profile)
+    if broken:
+        raise DiffcheckError(f"case {case.name}: the planner's plan breaks the contract: {broken[0].text}")
     inputs = generate_for(case, plan)
     oracle = attention_oracle(inputs)
     outputs = allocate_outputs(case, plan.n_splits)
@@ -73,7 +78,7 @@ def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepa
         checks=(check,),
         host_seconds=outcome.seconds,
     )
-    return Prepared(case, plan, inputs, oracle, outcome.out, reference.name, facts, record)
+    return Prepared(case, plan, inputs, oracle, outcome.out, outputs, reference.name, facts, record)
 
 
 def facts_of(case: Case, plan: Plan) -> CaseFacts:

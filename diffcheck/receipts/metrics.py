@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from diffcheck.compare import RowMetrics, Verdict
     from diffcheck.compare import Word as ComparedWord
 
-CheckName = Literal["bits", "oracle", "naive", "split-naive", "memory", "executes"]
+CheckName = Literal["bits", "oracle", "scratch", "naive", "split-naive", "memory", "executes"]
 
 
 class Word(Model):
@@ -101,6 +101,7 @@ class Check(Model):
 
     name: CheckName
     """bits: equal bit for bit; oracle: within the derived bound of the f64 oracle, or exact where a case says so;
+    scratch: what the splits left is equal bit for bit;
     naive: the same for the naive kernel and its own bound; split-naive: within the sum of the two bounds of the naive
     kernel; memory: guards and inputs unchanged, every output word written; executes: runs without a fault."""
     a: Name

@@ -81,9 +81,11 @@ def test_every_arm_is_judged(report: Report) -> None:
     assert pairs == {
         ("memory", "builder", "contract"),
         ("bits", "builder", "twin"),
+        ("scratch", "builder", "twin"),
         ("oracle", "builder", "oracle"),
         ("memory", "oxide", "contract"),
         ("bits", "oxide", "twin"),
+        ("scratch", "oxide", "twin"),
         ("oracle", "oxide", "oracle"),
         ("bits", "builder", "oxide"),
         ("memory", "naive", "contract"),
