@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from diffcheck.receipts.fields import Model, Name, Real
 
-Where = Literal["ptx", "files", "twin", "comparator"]
+Where = Literal["ptx", "files", "twin", "oracle", "planner", "receipt", "comparator"]
 
 
 class MutantResult(Model):

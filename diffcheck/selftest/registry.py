@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from diffcheck.errors import choose
 from diffcheck.selftest.base import Mutant
-from diffcheck.selftest.mutants import comparator, files, oxide, ptx, twin
+from diffcheck.selftest.mutants import comparator, files, generated, oracle, oxide, planner, ptx, receipt, twin
 
 
 def all_mutants() -> tuple[Mutant, ...]:
     """Return every mutant, those in PTX first."""
-    return (*ptx.mutants(), *oxide.mutants(), *files.mutants(), *twin.mutants(), *comparator.mutants())
+    kinds = (ptx, oxide, generated, files, twin, oracle, planner, receipt, comparator)
+    return tuple(mutant for kind in kinds for mutant in kind.mutants())
 
 
 def select_mutants(names: Sequence[str]) -> tuple[Mutant, ...]:
