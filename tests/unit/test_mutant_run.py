@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from pydantic import ValidationError
 
+from diffcheck.cases import Case
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.receipts.metrics import Check
 from diffcheck.selftest.generated.model import GeneratedResult, GeneratedRun, Outcome, kill_percent, status_of
@@ -128,11 +130,23 @@ def test_a_mutant_is_planted_in_a_module_with_other_kernels() -> None:
 
 
 def test_a_deaf_harness_fails_the_rate() -> None:
-    def deaf(_mutant: GeneratedMutant) -> Killed | None:
+    def deaf(_mutant: GeneratedMutant, _cases: Sequence[Case] | None) -> Killed | None:
         return None
 
     run = run_generated(Choice(12, 0, "sm_90", operators=("float-value",), kernels=("*reduce*",)), ignore, deaf)
     assert (run.status, run.kill_percent) == ("fails", 0.0)
+
+
+def test_a_check_that_fails_on_what_is_called_equivalent_refutes_the_rule() -> None:
+    def all_ears(_mutant: GeneratedMutant, cases: Sequence[Case] | None) -> Killed | None:
+        return Killed("bits", "a case", f"on {'all' if cases is None else len(cases)} cases")
+
+    run = run_generated(Choice(40, 0, "sm_90", operators=("exchange",), kernels=("*reduce*",)), ignore, all_ears)
+    refuted = [mutant for mutant in run.mutants if mutant.outcome == "contradiction"]
+    assert refuted
+    assert {mutant.evidence for mutant in refuted} == {"on 8 cases"}
+    assert {mutant.evidence for mutant in run.mutants if mutant.outcome == "killed"} == {"on all cases"}
+    assert (run.status, run.kill_percent) == ("fails", 100.0)
 
 
 def test_a_few_mutants_are_caught() -> None:

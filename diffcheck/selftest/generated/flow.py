@@ -17,7 +17,7 @@ END = -1
 """The successor of a statement that leaves the kernel."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flow:
     """A kernel's statements with their effects and successors."""
 

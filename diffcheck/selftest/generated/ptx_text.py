@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from diffcheck.errors import DiffcheckError
@@ -73,7 +73,7 @@ class Statement:
         return self.written(operands=[*self.operands[:at], operand, *self.operands[at + 1 :]])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A module's text and the statements of the one entry in it that faults are planted in.
 
@@ -138,6 +138,20 @@ def split_operands(text: str) -> tuple[str, ...]:
             first = at + 1
     rest = text[first:].strip()
     return (*parts, rest) if rest else tuple(parts)
+
+
+def reread(statement: Statement, text: str) -> Statement | None:
+    """Return a statement with another text in its place; None where the text is not one statement."""
+    match = _STATEMENT.fullmatch(text[:-1].strip()) if text.endswith(";") and text.count(";") == 1 else None
+    if match is None:
+        return None
+    return replace(
+        statement,
+        guard=match["guard"],
+        negated=match["not"] == "!",
+        mnemonic=match["mnemonic"],
+        operands=split_operands(match["operands"]),
+    )
 
 
 def parse_kernel(text: str, entry: str) -> Kernel:

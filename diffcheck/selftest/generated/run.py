@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.selftest.generated.equivalence import proven_by
 from diffcheck.selftest.generated.justified import justification_of
@@ -20,10 +22,13 @@ from diffcheck.selftest.generated.model import (
 from diffcheck.selftest.generated.operators import select_operators
 from diffcheck.selftest.generated.population import GeneratedMutant, Subject, subjects
 from diffcheck.selftest.generated.sampling import draw
-from diffcheck.selftest.generated.trial import STRICT, Killed, failures_without_mutants, try_mutant
+from diffcheck.selftest.generated.trial import STRICT, Killed, cases_of, failures_without_mutants, try_mutant
 from diffcheck.workers import in_threads
 
-Try = Callable[[GeneratedMutant], Killed | None]
+# Given a mutant and the cases to try it on (None: all of its kernel's), it says which check catches it.
+Try = Callable[[GeneratedMutant, Sequence[Case] | None], Killed | None]
+# How many cases a mutant is tried on that is called equivalent: enough that a wrong rule does not last long.
+TRIED_ANYWAY = 8
 
 
 @dataclass(frozen=True)
@@ -68,11 +73,15 @@ def run_generated(choice: Choice, advance: Callable[[str], None], attempt: Try =
 
 
 def result_of(mutant: GeneratedMutant, attempt: Try) -> GeneratedResult:
-    """Try one mutant and say what became of it."""
+    """Try one mutant and say what became of it.
+
+    One that is called equivalent is tried too, on some cases of its kernel, always the same ones: a check that fails
+    refutes the rule.
+    """
     start = time.perf_counter()
-    killed = attempt(mutant)
-    seconds = time.perf_counter() - start
     proof, reason = proven_by(mutant), justification_of(mutant)
+    killed = attempt(mutant, some_cases(mutant) if proof or reason else None)
+    seconds = time.perf_counter() - start
     outcome: Outcome = "survived"
     by, case, evidence = "", "", "every check held"
     if killed is not None:
@@ -97,6 +106,12 @@ def result_of(mutant: GeneratedMutant, attempt: Try) -> GeneratedResult:
         evidence=evidence,
         seconds=seconds,
     )
+
+
+def some_cases(mutant: GeneratedMutant) -> Sequence[Case]:
+    """Return a few of the cases of a mutant's kernel, drawn by its name."""
+    cases = cases_of(mutant.subject.entry)
+    return random.Random(mutant.id).sample(cases, min(TRIED_ANYWAY, len(cases)))
 
 
 def _require_sound(mutants: Sequence[GeneratedMutant], jobs: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from diffcheck.selftest.generated.demand import demand_of
 from diffcheck.selftest.generated.equivalence.base import rule
 from diffcheck.selftest.generated.population import GeneratedMutant
 
 
 @rule("unused result")
 def unused(mutant: GeneratedMutant) -> bool:
-    """What is computed is read on no path before it is written again, and computing it does nothing else.
+    """What is computed is needed in no lane on any path before it is written again, and does nothing else.
 
     The changed statement writes the same registers, or none: the operators that this rule looks at change what is
     computed, not where it goes.
@@ -17,4 +18,7 @@ def unused(mutant: GeneratedMutant) -> bool:
         return False
     flow, at = mutant.subject.flow, mutant.statement.index
     effects = flow.effects[at]
-    return effects.pure and bool(effects.writes) and not (effects.writes & flow.live_behind(at))
+    if not effects.pure or not effects.writes:
+        return False
+    demand = demand_of(flow)
+    return not any(demand.behind(at, register) for register in effects.writes)

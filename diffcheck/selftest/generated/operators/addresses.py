@@ -9,7 +9,7 @@ from diffcheck.selftest.generated.flow import Flow
 from diffcheck.selftest.generated.operators.base import Change, become, operator
 from diffcheck.selftest.generated.ptx_text import Statement
 
-_ADDRESS = re.compile(r"\[\s*(?P<base>[%\w$.]+)\s*(?:\+\s*(?P<offset>-?\d+))?\s*\]")
+ADDRESS = re.compile(r"\[\s*(?P<base>[%\w$.]+)\s*(?:\+\s*(?P<offset>-?\d+))?\s*\]")
 _NUMBERED = re.compile(r"\[\s*(?P<stem>\w+_param_)(?P<number>\d+)\s*\]")
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
@@ -28,7 +28,7 @@ def _address(_flow: Flow, statement: Statement) -> Iterator[Change]:
     if "param" in statement.parts:
         return
     for at, operand in enumerate(statement.operands):
-        match = _ADDRESS.fullmatch(operand)
+        match = ADDRESS.fullmatch(operand)
         if match is None:
             continue
         size = element_bytes(statement)

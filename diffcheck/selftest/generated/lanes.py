@@ -1,0 +1,251 @@
+"""Which lanes of a warp hold the same value in a register, by symbolic evaluation of every lane.
+
+A value is a number that stands for an expression: the same expression has the same number, sums and products do not
+mind the order of their operands, and what depends on the lane alone is computed. Values that come into a block are
+known by classes: the analysis starts from "all lanes hold the same in every register" and divides the lanes of a
+register wherever a statement may make them differ, until nothing changes (an optimistic partition, as value numbering
+makes it: Alpern, Wegman, Zadeck 1988, with lanes in the place of names). Where a branch may part the lanes of a warp,
+nothing is said of what is written behind it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+
+from diffcheck.selftest.generated.flow import END, Flow
+from diffcheck.selftest.generated.interval import constant
+from diffcheck.selftest.generated.ptx_text import Statement, words_of
+from diffcheck.selftest.generated.shuffle import LANES, sources
+
+Values = tuple[int, ...]
+"""One number for each lane."""
+_COMMUTATIVE = ("add", "mul", "fma", "mad", "max", "min", "and", "or", "xor")
+_UNIFORM = ("%ctaid.x", "%ctaid.y", "%nctaid.x", "%ntid.x")
+
+
+class Lanes:
+    """The analysis of one kernel."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._meanings: list[tuple[object, ...]] = []
+        self._classes: dict[str, Values] = {}
+        self._starts = sorted(flow.leaders)
+        # A register that is written once, whatever path is taken, holds that value wherever it is read.
+        self._once = {
+            register
+            for register, (index, *others) in flow.definitions.items()
+            if not others and flow.effects[index].sure and index not in flow.in_cycle
+        }
+        self._fixed: dict[str, Values] = {}
+        while self._divide():
+            pass
+
+    @cached_property
+    def guards(self) -> dict[int, tuple[int, int]]:
+        """For each guarded statement, the lanes in which it is done for sure, and those in which it is not, as bits."""
+        found: dict[int, tuple[int, int]] = {}
+        for start in self._starts:
+            values: dict[str, Values] = {}
+            at = start
+            while at == start or (at < len(self.flow.effects) and at not in self.flow.leaders):
+                statement = self.flow.kernel.statements[at]
+                if statement.guard:
+                    found[at] = self._known_lanes(self._guard(values, statement), statement.negated)
+                self._step(values, statement)
+                at += 1
+        return found
+
+    def _known_lanes(self, guard: Values, negated: bool) -> tuple[int, int]:
+        truths = [self._constant(number) for number in guard]
+        done = sum(1 << lane for lane, truth in enumerate(truths) if truth is not None and bool(truth) is not negated)
+        left_out = sum(1 << lane for lane, truth in enumerate(truths) if truth is not None and bool(truth) is negated)
+        return done, left_out
+
+    def shuffled(self, statement: Statement, changed: Statement) -> tuple[Values, Values]:
+        """Return what a shuffle and a changed one leave in each lane."""
+        values: dict[str, Values] = {}
+        start = max(leader for leader in self._starts if leader <= statement.index)
+        for index in range(start, statement.index):
+            self._step(values, self.flow.kernel.statements[index])
+        return self._result(values, statement), self._result(values, changed)
+
+    def _divide(self) -> bool:
+        """Evaluate every block once; tell whether a register's lanes were divided further."""
+        before = dict(self._classes), dict(self._fixed)
+        for start in self._starts:
+            values: dict[str, Values] = {}
+            at = start
+            while True:
+                statement = self.flow.kernel.statements[at]
+                self._step(values, statement)
+                for register in self.flow.effects[at].writes:
+                    self._classes[register] = _meet(self._class(register), values[register])
+                if statement.opcode == "bra" and statement.guard and len(set(self._guard(values, statement))) > 1:
+                    self._part(at)
+                at += 1
+                if at >= len(self.flow.effects) or at in self.flow.leaders:
+                    break
+        return before != (self._classes, self._fixed)
+
+    def _part(self, branch: int) -> None:
+        """Say nothing of what is written behind a branch that parts the lanes."""
+        waiting, seen = list(self.flow.successors[branch]), set[int]()
+        while waiting:
+            at = waiting.pop()
+            if at != END and at not in seen:
+                seen.add(at)
+                waiting += self.flow.successors[at]
+                for register in self.flow.effects[at].writes:
+                    self._classes[register] = tuple(range(LANES))
+
+    def _class(self, register: str) -> Values:
+        return self._classes.get(register, (0,) * LANES)
+
+    def _number(self, *meaning: object) -> int:
+        if meaning not in self._numbers:
+            self._numbers[meaning] = len(self._meanings)
+            self._meanings.append(meaning)
+        return self._numbers[meaning]
+
+    def _constant(self, number: int) -> int | None:
+        kind, *rest = self._meanings[number]
+        return rest[0] if kind == "constant" and isinstance(rest[0], int) else None
+
+    def _read(self, values: dict[str, Values], statement: Statement, operand: str) -> Values:
+        register = self.flow.kernel.register(statement.scope, operand)
+        if register is not None:
+            return values.get(register) or self._coming_in(register)
+        number = constant(operand)
+        if number is not None:
+            return (self._number("constant", number),) * LANES
+        if operand == "%laneid":
+            return tuple(self._number("constant", lane) for lane in range(LANES))
+        if operand == "%tid.x":
+            return tuple(self._number("thread", lane) for lane in range(LANES))
+        inner = [
+            self._read(values, statement, word) for word in words_of(operand) if self._is_register(statement, word)
+        ]
+        # Anything else is the same text in all lanes, of the same registers.
+        return tuple(self._number("text", operand, *(values_of[lane] for values_of in inner)) for lane in range(LANES))
+
+    def _coming_in(self, register: str) -> Values:
+        """Return what a register holds at the beginning of a block."""
+        if register in self._fixed:
+            return self._fixed[register]
+        return tuple(self._number("in", register, number) for number in self._class(register))
+
+    def _is_register(self, statement: Statement, word: str) -> bool:
+        return self.flow.kernel.register(statement.scope, word) is not None
+
+    def _guard(self, values: dict[str, Values], statement: Statement) -> Values:
+        return self._read(values, statement, statement.guard or "")
+
+    def _step(self, values: dict[str, Values], statement: Statement) -> None:
+        """Change the values before a statement to those behind it."""
+        writes = self.flow.effects[statement.index].writes
+        if not writes:
+            return
+        result = self._result(values, statement)
+        guard = self._guard(values, statement) if statement.guard else None
+        for register in sorted(writes):
+            part = tuple(self._number("part", register, number) for number in result) if len(writes) > 1 else result
+            if guard is not None:
+                old = values.get(register) or self._coming_in(register)
+                part = tuple(
+                    self._number("if", statement.negated, *choice) for choice in zip(guard, part, old, strict=True)
+                )
+            values[register] = part
+            if register in self._once:
+                self._fixed[register] = part
+
+    def _result(self, values: dict[str, Values], statement: Statement) -> Values:
+        if statement.opcode == "shfl":
+            return self._shuffle(values, statement)
+        if statement.opcode in ("vote", "match", "redux", "activemask"):
+            return (self._number("warp", statement.index),) * LANES
+        if statement.opcode in ("atom", "call"):
+            return tuple(self._number("lane", statement.index, lane) for lane in range(LANES))
+        operands = [self._read(values, statement, operand) for operand in statement.operands[1:]]
+        return tuple(self._compute(statement, [each[lane] for each in operands]) for lane in range(LANES))
+
+    def _shuffle(self, values: dict[str, Values], statement: Statement) -> Values:
+        taken = self._read(values, statement, statement.operands[1])
+        if len(set(taken)) == 1:
+            return taken
+        try:
+            return tuple(taken[lane] for lane in sources(statement.mnemonic, statement.operands))
+        except ValueError:
+            lanes = self._read(values, statement, statement.operands[2])
+            return tuple(self._number("lane", statement.index, lane, lanes[lane]) for lane in range(LANES))
+
+    def _compute(self, statement: Statement, operands: list[int]) -> int:
+        folded = self._folded(statement, operands)
+        if folded is not None:
+            return folded
+        if statement.opcode in _COMMUTATIVE and len(operands) >= 2:
+            operands = [*sorted(operands[:2]), *operands[2:]]
+        if statement.opcode in ("ld", "ldu"):
+            # All lanes read at once: the same address has the same value, at this statement.
+            return self._number("ld", statement.index, *operands)
+        return self._number(statement.mnemonic, *operands)
+
+    def _folded(self, statement: Statement, operands: list[int]) -> int | None:
+        """Compute what depends on the lane alone."""
+        numbers = [self._constant(operand) for operand in operands]
+        if statement.opcode == "mov" and len(operands) == 1:
+            return operands[0]
+        if statement.opcode == "selp":
+            return None if numbers[2] is None else operands[0 if numbers[2] else 1]
+        return self._folded_pair(statement, operands, numbers) if len(operands) == 2 else None
+
+    def _folded_pair(self, statement: Statement, operands: list[int], numbers: list[int | None]) -> int | None:
+        kind, *rest = self._meanings[operands[0]]
+        if (
+            statement.opcode == "setp"
+            and statement.parts[1] in ("eq", "ne")
+            and numbers[1] == 0
+            and self._not_zero(kind, rest)
+        ):
+            return self._number("constant", int(statement.parts[1] == "ne"))
+        if kind == "thread" and isinstance(rest[0], int):
+            # A warp is 32 threads in a row, the first a multiple of 32.
+            if statement.opcode == "and" and numbers[1] == LANES - 1:
+                return self._number("constant", rest[0])
+            if statement.opcode == "shr" and numbers[1] is not None and numbers[1] >= 5:
+                return self._number("warp of", numbers[1])
+        if numbers[0] is None or numbers[1] is None:
+            return None
+        value = _value_of_pair(statement, numbers[0], numbers[1])
+        return None if value is None else self._number("constant", value)
+
+    def _not_zero(self, kind: object, operands: list[object]) -> bool:
+        """Tell whether an expression is a union of bits with some that are known to be set."""
+        constants = [self._constant(each) for each in operands if isinstance(each, int)]
+        return kind == "or.b32" and any(each is not None and each != 0 for each in constants)
+
+
+def _value_of_pair(statement: Statement, a: int, b: int) -> int | None:
+    if min(a, b) < 0:
+        return None
+    if statement.opcode == "setp":
+        found = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
+        return int(found[statement.parts[1]]) if statement.parts[1] in found else None
+    if statement.opcode == "and":
+        return a & b
+    if statement.opcode == "shr" and b < 32:
+        return a >> b
+    return None
+
+
+def _meet(a: Values, b: Values) -> Values:
+    """Return the classes of lanes that are the same in both, numbered by their first lane."""
+    pairs = list(zip(a, b, strict=True))
+    return tuple(pairs.index(pair) for pair in pairs)
+
+
+@lru_cache(maxsize=16)
+def lanes_of(flow: Flow) -> Lanes:
+    """Return the analysis of a kernel, made once."""
+    return Lanes(flow)

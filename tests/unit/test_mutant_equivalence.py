@@ -1,0 +1,255 @@
+"""Proofs of equivalence, on small kernels: what each rule proves, and what it must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from diffcheck.selftest.generated.equivalence import proven_by, registered
+from diffcheck.selftest.generated.flow import flow_of
+from diffcheck.selftest.generated.interval import Interval
+from diffcheck.selftest.generated.lanes import Lanes
+from diffcheck.selftest.generated.operators import select_operators
+from diffcheck.selftest.generated.population import GeneratedMutant, Subject
+from diffcheck.selftest.generated.ptx_text import parse_kernel
+from diffcheck.selftest.generated.ranges import Ranges
+from diffcheck.selftest.generated.shuffle import sources
+
+HEAD = """.visible .entry kernel(.param .u64 out, .param .u32 n) {
+.reg .f32 %f<9>; .reg .b32 %r<9>; .reg .b64 %rd<3>; .reg .pred %p<9>;
+"""
+BEHIND = "\nst.global.f32 [%rd1], %f1;\nst.global.u32 [%rd1+4], %r1;\nend: ret; }\n"
+LANES = "mov.u32 %r2, %laneid;\ncvt.rn.f32.u32 %f2, %r2;\n"
+PAIRS = f"{LANES}shfl.sync.bfly.b32 %f3, %f2, 1, 31, -1;\nadd.rn.f32 %f4, %f2, %f3;\n"
+CUT_OFF = """setp.lt.f32 %p1, %f2, 0fC2AE0000;
+selp.f32 %f3, 0f00000000, %f4, %p1;
+setp.nan.f32 %p2, %f2, %f2;
+selp.f32 %f1, %f2, %f3, %p2;
+"""
+
+
+def mutants_of(body: str, statement: str, operator: str) -> list[GeneratedMutant]:
+    """Return what an operator makes of the first statement of a kernel that reads so."""
+    text = f"{HEAD}{body}{BEHIND}"
+    flow = flow_of(parse_kernel(text, "kernel"))
+    subject = Subject("builder", "sm_90", "kernel")
+    vars(subject)["flow"] = flow
+    chosen = next(s for s in flow.kernel.statements if flow.kernel.line_text(s) == statement)
+    (made,) = select_operators([operator])
+    return [GeneratedMutant(subject, chosen, made, change) for change in made.changes(flow, chosen)]
+
+
+def proofs(body: str, statement: str, operator: str) -> dict[str, str]:
+    """Return the rule that proves each of an operator's mutants of a statement, by what it became."""
+    return {mutant.became: proven_by(mutant) for mutant in mutants_of(body, statement, operator)}
+
+
+PROVEN = [
+    ("unused result", "mov.u32 %r5, 3;\n", "mov.u32 %r5, 3;", "integer"),
+    ("unused result", "mov.u32 %r1, 3;\nmov.u32 %r1, 4;\n", "mov.u32 %r1, 3;", "drop"),
+    ("independent neighbours", "mov.u32 %r1, 3;\nmov.f32 %f1, 0f3F800000;\n", "mov.u32 %r1, 3;", "exchange"),
+    (
+        "independent neighbours",
+        "st.shared.f32 [%r1], %f1;\nst.shared.f32 [%r1+4], %f1;\n",
+        "st.shared.f32 [%r1], %f1;",
+        "exchange",
+    ),
+    ("never executed", "bra end;\nmov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
+    (
+        "never executed",
+        "mov.u32 %r2, %laneid;\nsetp.gt.u32 %p1, %r2, 40;\n@%p1 mov.u32 %r1, 3;\n",
+        "@%p1 mov.u32 %r1, 3;",
+        "drop",
+    ),
+    (
+        "same guard",
+        "mov.u32 %r2, %laneid;\nsetp.lt.u32 %p1, %r2, 32;\n@%p1 mov.u32 %r1, 3;\n",
+        "@%p1 mov.u32 %r1, 3;",
+        "guard-removed",
+    ),
+    (
+        "same comparison",
+        "mov.u32 %r2, %laneid;\nsetp.lt.u32 %p1, %r2, 40;\n@%p1 mov.u32 %r1, 3;\n",
+        "setp.lt.u32 %p1, %r2, 40;",
+        "compare-edge",
+    ),
+    (
+        "same comparison",
+        "mov.u32 %r2, %laneid;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 mov.u32 %r1, 3;\n",
+        "setp.lt.u32 %p1, %r2, 4;",
+        "sign",
+    ),
+    ("no sign to tell", "mov.u32 %r2, %laneid;\nshr.u32 %r1, %r2, 2;\n", "shr.u32 %r1, %r2, 2;", "sign"),
+    (
+        "holds it already",
+        "mov.u32 %r1, 3;\nadd.u32 %r2, %r1, 1;\n@!%p1 mov.u32 %r1, 3;\nmov.b32 %r1, 3;\n",
+        "mov.b32 %r1, 3;",
+        "drop",
+    ),
+    (
+        "the other choice",
+        "mov.u32 %r2, %laneid;\nsetp.lt.u32 %p1, %r2, 40;\nselp.b32 %r1, %r3, 7, %p1;\n",
+        "selp.b32 %r1, %r3, 7, %p1;",
+        "integer",
+    ),
+    (
+        "copies nothing",
+        "mov.u32 %r3, 0;\ncp.async.cg.shared.global [%r1], [%rd1], 16, %r3;\n",
+        "cp.async.cg.shared.global [%r1], [%rd1], 16, %r3;",
+        "address",
+    ),
+    ("NaN is decided behind", CUT_OFF, "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
+    (
+        "same lanes",
+        f"{LANES}shfl.sync.idx.b32 %f1, %f2, 3, 31, -1;\n",
+        "shfl.sync.idx.b32 %f1, %f2, 3, 31, -1;",
+        "shuffle-segment",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "body", "statement", "operator"), PROVEN)
+def test_a_rule_proves(rule: str, body: str, statement: str, operator: str) -> None:
+    assert rule in set(proofs(body, statement, operator).values())
+
+
+def test_every_rule_is_tried() -> None:
+    assert {rule for rule, *_ in PROVEN} == set(registered())
+
+
+NOT_PROVEN = [
+    # The result is read.
+    ("mov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
+    # The second reads what the first writes.
+    ("mov.u32 %r2, 3;\nadd.u32 %r1, %r2, 1;\n", "mov.u32 %r2, 3;", "exchange"),
+    # Both touch the same bytes, or bytes that may be the same.
+    ("st.shared.f32 [%r1], %f1;\nst.shared.f32 [%r1+2], %f1;\n", "st.shared.f32 [%r1], %f1;", "exchange"),
+    ("st.shared.f32 [%r1], %f1;\nst.shared.f32 [%r2+4], %f1;\n", "st.shared.f32 [%r1], %f1;", "exchange"),
+    # A barrier orders what stands before and behind it.
+    ("st.shared.f32 [%r1], %f1;\nbar.sync 0;\n", "st.shared.f32 [%r1], %f1;", "exchange"),
+    # The lane may be 3.
+    (
+        "mov.u32 %r2, %laneid;\nsetp.lt.u32 %p1, %r2, 3;\n@%p1 mov.u32 %r1, 3;\n",
+        "setp.lt.u32 %p1, %r2, 3;",
+        "compare-edge",
+    ),
+    ("setp.lt.u32 %p1, %r2, 4;\n@%p1 mov.u32 %r1, 3;\n", "setp.lt.u32 %p1, %r2, 4;", "sign"),
+    ("shr.u32 %r1, %r2, 2;\n", "shr.u32 %r1, %r2, 2;", "sign"),
+    # NaN would be chosen by another register's comparison.
+    (
+        CUT_OFF.replace("%p2, %f2, %f2", "%p2, %f5, %f5"),
+        "setp.lt.f32 %p1, %f2, 0fC2AE0000;",
+        "compare-nan",
+    ),
+    # The first choice is used elsewhere, too.
+    (f"{CUT_OFF}add.rn.f32 %f1, %f1, %f3;\n", "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
+    # Every lane holds another value, so that another lane or segment is another value.
+    (f"{LANES}shfl.sync.bfly.b32 %f1, %f2, 16, 31, -1;\n", "shfl.sync.bfly.b32 %f1, %f2, 16, 31, -1;", "shuffle-lane"),
+    (
+        f"{LANES}shfl.sync.bfly.b32 %f1, %f2, 16, 31, -1;\n",
+        "shfl.sync.bfly.b32 %f1, %f2, 16, 31, -1;",
+        "shuffle-segment",
+    ),
+    ("@%p1 mov.u32 %r1, 3;\n", "@%p1 mov.u32 %r1, 3;", "guard-removed"),
+    ("setp.eq.u32 %p1, %r2, 1;\n@%p1 bra end;\nmov.u32 %r1, 3;\n", "@%p1 bra end;", "branch-dropped"),
+]
+
+
+@pytest.mark.parametrize(("body", "statement", "operator"), NOT_PROVEN)
+def test_what_differs_is_not_proven(body: str, statement: str, operator: str) -> None:
+    found = proofs(body, statement, operator)
+    assert found
+    assert set(found.values()) == {""}
+
+
+def test_lanes_that_added_the_same_two_values_hold_the_same() -> None:
+    statement = "shfl.sync.idx.b32 %f1, %f4, 2, 31, -1;"
+    assert proofs(f"{PAIRS}{statement}\n", statement, "shuffle-lane") == {
+        "shfl.sync.idx.b32 %f1, %f4, 1, 31, -1;": "",
+        "shfl.sync.idx.b32 %f1, %f4, 3, 31, -1;": "same lanes",
+        "shfl.sync.idx.b32 %f1, %f4, 4, 31, -1;": "",
+    }
+
+
+def test_lanes_that_no_one_needs_may_take_anything() -> None:
+    # Only lane 0 stores what the shuffle leaves, and only lanes below 4 are asked for theirs.
+    only_first = "setp.eq.u32 %p1, %r2, 0;\n@%p1 st.shared.f32 [%r3], %f3;\nmov.f32 %f1, 0f00000000;\n"
+    statement = "shfl.sync.idx.b32 %f3, %f2, 4, 31, -1;"
+    assert proofs(f"{LANES}{statement}\n{only_first}", statement, "shuffle-mode") == {
+        "shfl.sync.bfly.b32 %f3, %f2, 4, 31, -1;": "same lanes",
+        "shfl.sync.down.b32 %f3, %f2, 4, 31, -1;": "same lanes",
+        "shfl.sync.up.b32 %f3, %f2, 4, 31, -1;": "",
+    }
+    assert set(proofs(f"{LANES}{statement}\nmov.f32 %f1, %f3;\n", statement, "shuffle-mode").values()) == {""}
+    rest = "mov.f32 %f2, 0f3F800000;\nsetp.lt.u32 %p1, %r2, 8;\n@%p1 mov.f32 %f2, 0f40000000;\n"
+    body = f"mov.u32 %r2, %laneid;\n{rest}shfl.sync.idx.b32 %f1, %f2, %s, 31, -1;\n"
+    first = "mov.f32 %f2, 0f3F800000;"
+    assert set(proofs(body.replace("%s", "7"), first, "float-ulp").values()) == {"unused result"}
+    assert set(proofs(body.replace("%s", "8"), first, "float-ulp").values()) == {""}
+
+
+def test_nothing_is_said_of_lanes_behind_a_branch_that_parts_them() -> None:
+    uniform = "setp.eq.u32 %p1, %r4, 1;\n"
+    parting = "setp.eq.u32 %p1, %r2, 1;\n"
+    for asked, alike in ((uniform, True), (parting, False)):
+        body = f"{LANES}ld.param.u32 %r4, [n];\n{asked}@%p1 bra skip;\nmov.f32 %f1, 0f3F800000;\n"
+        body += "skip: add.u32 %r1, %r4, 1;\n"
+        statement = "shfl.sync.idx.b32 %f1, %f1, 2, 31, -1;"
+        found = proofs(f"mov.f32 %f1, 0f00000000;\n{body}{statement}\n", statement, "shuffle-lane")
+        assert set(found.values()) == ({"same lanes"} if alike else {""})
+
+
+def test_classes_of_lanes_of_a_loop_are_found() -> None:
+    body = f"{PAIRS}mov.f32 %f1, 0f00000000;\nmov.u32 %r1, 0;\nloop: add.rn.f32 %f1, %f1, %f4;\nadd.u32 %r1, %r1, 1;\n"
+    body += "setp.lt.u32 %p1, %r1, 4;\n@%p1 bra loop;\n"
+    statement = "shfl.sync.bfly.b32 %f1, %f1, 2, 31, -1;"
+    found = proofs(f"{body}{statement}\n", statement, "shuffle-lane")
+    assert found["shfl.sync.bfly.b32 %f1, %f1, 3, 31, -1;"] == "same lanes"
+    assert found["shfl.sync.bfly.b32 %f1, %f1, 4, 31, -1;"] == ""
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "lane", "limits", "expected"),
+    [
+        ("shfl.sync.bfly.b32", 1, 31, [1, 0, 3, 2]),
+        ("shfl.sync.idx.b32", 5, 31, [5, 5, 5, 5]),
+        ("shfl.sync.up.b32", 2, 0, [0, 1, 0, 1]),
+        ("shfl.sync.down.b32", 30, 31, [30, 31, 2, 3]),
+        # Segments of 2: the lane counts from each segment's first.
+        ("shfl.sync.idx.b32", 1, (30 << 8) | 31, [1, 1, 3, 3]),
+        # The last lane of the warp is out of reach.
+        ("shfl.sync.bfly.b32", 31, 30, [0, 30, 29, 28]),
+    ],
+)
+def test_the_sources_of_a_shuffle(mnemonic: str, lane: int, limits: int, expected: list[int]) -> None:
+    assert list(sources(mnemonic, ("%f1", "%f2", str(lane), str(limits), "-1")))[:4] == expected
+
+
+def test_bounds_follow_branches_and_loops() -> None:
+    text = f"""{HEAD}ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x;
+and.b32 %r3, %r2, 31;
+mov.u32 %r4, 0;
+loop: add.u32 %r4, %r4, 1;
+setp.lt.u32 %p1, %r4, 10;
+@%p1 bra loop;
+setp.gt.s32 %p2, %r1, 4;
+@%p2 bra end;
+add.u32 %r5, %r1, %r3;
+mul.lo.u32 %r6, %r1, %r1;
+{BEHIND}"""
+    flow = flow_of(parse_kernel(text, "kernel"))
+    ranges = Ranges(flow)
+    last = next(s.index for s in flow.kernel.statements if s.opcode == "st")
+    state = ranges.before(last)
+    assert state is not None
+    assert state.value("%r1") == Interval(1, 4)
+    assert state.value("%r2") == Interval(0, 1023)
+    assert state.value("%r3") == Interval(0, 31)
+    assert state.value("%r4").low == 10
+    assert state.value("%r5") == Interval(1, 35)
+    assert state.value("%r6") == Interval(1, 16)
+    assert state.truth("%p2") is False
+
+
+def test_the_lanes_of_a_kernel_with_nothing_in_it() -> None:
+    assert Lanes(flow_of(parse_kernel(".entry kernel() { ret; }", "kernel"))).flow.kernel.entry == "kernel"
