@@ -51,6 +51,7 @@ pub fn launch_watched(
     let entry = &module.entries()[index];
     let program = module.program(index);
     check_shape(entry, config)?;
+    check_warps(config)?;
     check_room(program, config)?;
     let params = encode_args(entry, program, args)?;
     module
@@ -165,6 +166,17 @@ fn check_shape(entry: &Entry, config: &LaunchConfig) -> Result<(), LaunchError> 
         return Err(LaunchError::input("dynamic shared memory", config.dynamic_shared, allowed));
     }
     Ok(())
+}
+
+/// Refuses more warps than the detector of races can tell apart.
+fn check_warps(config: &LaunchConfig) -> Result<(), LaunchError> {
+    let blocks: u128 = config.grid.iter().map(|&n| u128::from(n)).product();
+    let warps = u128::from(config.block.iter().product::<u32>().div_ceil(LANES as u32));
+    if !config.races || blocks * warps <= 1 << 32 {
+        return Ok(());
+    }
+    let shown = format!("{} warps", blocks * warps);
+    Err(LaunchError::input("grid", shown, "2^32 warps where races are looked for"))
 }
 
 /// Refuses a block whose registers and local memory the host should not have to hold.

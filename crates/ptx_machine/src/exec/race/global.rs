@@ -10,6 +10,8 @@ use crate::memory::{Segment, SegmentPart};
 
 /// Words that share a lock.
 const PAGE: usize = 1024;
+/// Most accesses that a page remembers of words that many warps share: 16 a word on average.
+const MOST_RECORDS: usize = 16 * PAGE;
 
 /// Why an access to global memory may not be.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +135,7 @@ impl<'a> GlobalShadow<'a> {
         let page = pages.0[word / PAGE].get_or_init(|| {
             let part = || self.segments[segment as usize].part(word / PAGE * PAGE, PAGE);
             Box::new(Mutex::new(Page {
-                words: Words::new(PAGE),
+                words: Words::new(PAGE, MOST_RECORDS),
                 non_coherent: Vec::new(),
                 more: Vec::new(),
                 original: self.keeps_original.then(part),

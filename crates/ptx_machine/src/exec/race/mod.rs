@@ -152,7 +152,7 @@ impl<'a> Detector<'a> {
             block: 0,
             warps: (0..geometry.warps()).map(WarpClock::new).collect(),
             barriers: Default::default(),
-            shared: spaces.shared.iter().map(|s| Words::new(s.len.div_ceil(4) as usize)).collect(),
+            shared: spaces.shared.iter().map(|s| Words::new(s.len.div_ceil(4) as usize, usize::MAX)).collect(),
             shared_sync: SyncTable::default(),
             pending: 0,
         }

@@ -35,8 +35,9 @@ fn retire(records: &mut Vec<Record>, by: &Actor<'_>, new: &Record) {
     });
 }
 
-/// Puts `new` among records sorted by unit, and takes out what it supersedes of the same warp.
-fn insert(records: &mut Vec<Record>, by: &Actor<'_>, new: &Record) {
+/// Puts `new` among records sorted by unit, if it takes the place of another or there is room for more, and takes out
+/// what it supersedes of the same warp.
+fn insert(records: &mut Vec<Record>, by: &Actor<'_>, new: &Record, has_room: bool) {
     let first = records.partition_point(|r| r.unit < new.unit);
     let end = first + records[first..].iter().take_while(|r| r.unit == new.unit).count();
     let mut free = None;
@@ -52,7 +53,8 @@ fn insert(records: &mut Vec<Record>, by: &Actor<'_>, new: &Record) {
     }
     match free {
         Some(i) => records[i] = *new,
-        None => records.insert(end, *new),
+        None if has_room => records.insert(end, *new),
+        None => {}
     }
 }
 
@@ -67,7 +69,11 @@ impl Crowd {
         if is_mutual { Ok(()) } else { self.strong.iter().try_for_each(|old| by.check(old, new)) }
     }
 
-    fn add(&mut self, by: &Actor<'_>, new: &Record) {
+    fn len(&self) -> usize {
+        self.writes.len() + self.reads.len() + self.strong.len()
+    }
+
+    fn add(&mut self, by: &Actor<'_>, new: &Record, has_room: bool) {
         if new.how.is_weak() {
             retire(&mut self.strong, by, new);
         }
@@ -77,12 +83,12 @@ impl Crowd {
         }
         match (new.how.is_weak(), new.how.writes) {
             (true, true) => self.writes.push(*new),
-            (true, false) => insert(&mut self.reads, by, new),
+            (true, false) => insert(&mut self.reads, by, new, has_room),
             (false, _) => {
                 let is_first = self.strong.is_empty();
                 self.size = if is_first || self.size == Some(new.how.size) { Some(new.how.size) } else { None };
                 self.is_narrow = !new.how.is_wide() || (self.is_narrow && !is_first);
-                insert(&mut self.strong, by, new);
+                insert(&mut self.strong, by, new, has_room);
             }
         }
     }
@@ -104,11 +110,15 @@ pub(super) struct Words {
     crowds: Vec<Crowd>,
     /// Crowds that are no longer needed.
     free: Vec<u32>,
+    /// Records in crowds, and the most that there may be.
+    crowded: usize,
+    most: usize,
 }
 
 impl Words {
-    pub fn new(count: usize) -> Self {
-        Self { cells: vec![Cell::default(); count].into(), ..Self::default() }
+    /// `count` words, of which crowds remember `most` records in all. Later readers are then left out.
+    pub fn new(count: usize, most: usize) -> Self {
+        Self { cells: vec![Cell::default(); count].into(), most, ..Self::default() }
     }
 
     /// Forgets everything.
@@ -116,6 +126,7 @@ impl Words {
         self.cells.fill(Cell::default());
         self.crowds.clear();
         self.free.clear();
+        self.crowded = 0;
     }
 
     /// Forgets what many threads share; the rest may stay, if its times are known to all.
@@ -124,6 +135,7 @@ impl Words {
             self.cells[crowd.cell] = Cell::default();
         }
         self.free.clear();
+        self.crowded = 0;
     }
 
     /// Remembers a read of word `i`, or says with which write it races.
@@ -165,16 +177,32 @@ impl Words {
 
     #[inline(never)]
     fn join_crowd(&mut self, i: usize, by: &Actor<'_>, new: &Record) -> Result<(), Clash> {
+        let has_room = self.crowded < self.most;
+        self.with_crowd(i, |crowd| {
+            crowd.check(by, new)?;
+            crowd.add(by, new, has_room);
+            Ok(())
+        })
+    }
+
+    /// Calls `f` with the crowd of word `i`, which is made of its cell before and goes back there after where it can.
+    fn with_crowd<T>(&mut self, i: usize, f: impl FnOnce(&mut Crowd) -> T) -> T {
+        let before = match self.cells[i].crowd {
+            0 => 0,
+            n => self.crowds[n as usize - 1].len(),
+        };
         let crowd = self.crowd(i);
-        crowd.check(by, new)?;
-        crowd.add(by, new);
+        let result = f(crowd);
+        let mut after = crowd.len();
         if crowd.is_small() {
+            after = 0;
             let (write, read) = (crowd.writes.pop(), crowd.reads.pop());
             let cell = &mut self.cells[i];
             self.free.push(cell.crowd);
             *cell = Cell { write: write.unwrap_or_default(), read: read.unwrap_or_default(), crowd: 0 };
         }
-        Ok(())
+        self.crowded = self.crowded + after - before;
+        result
     }
 
     /// The crowd of word `i`, made of its cell if there is none yet.
@@ -227,14 +255,15 @@ impl Words {
         if cell.crowd == 0 && !is_due(&cell.read) {
             return;
         }
-        let crowd = self.crowd(i);
-        for records in [&mut crowd.writes, &mut crowd.reads] {
-            while let Some(due) = records.iter().position(is_due) {
-                records[due].lanes &= !(1 << lane);
-                let landed = Record { lanes: 1 << lane, time, ..records[due] };
-                records.insert(due, landed);
-                records.retain(|r| r.lanes != 0);
+        self.with_crowd(i, |crowd| {
+            for records in [&mut crowd.writes, &mut crowd.reads] {
+                while let Some(due) = records.iter().position(is_due) {
+                    records[due].lanes &= !(1 << lane);
+                    let landed = Record { lanes: 1 << lane, time, ..records[due] };
+                    records.insert(due, landed);
+                    records.retain(|r| r.lanes != 0);
+                }
             }
-        }
+        });
     }
 }

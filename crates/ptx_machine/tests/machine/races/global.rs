@@ -127,3 +127,18 @@ fn the_non_coherent_cache_does_not_see_writes() {
     kernel.run(&[data + 128]);
     assert_eq!(kernel.read(data + 256, 32), (0..32).collect::<Vec<_>>());
 }
+
+#[test]
+fn words_that_everyone_reads_cost_little() {
+    // A thousand warps read the same words, and one of them writes one.
+    let text = |write: &str| format!("ld.global.u32 %r1, [%at];\nld.global.u32 %r2, [%base];\n{write}");
+    is_clean(&text(""), 250, 128);
+    races(&text("setp.eq.and.u32 %p1, %c, 200, %first;\n@%p1 st.global.u32 [%base+40], %r1;"), 250, 128);
+}
+
+#[test]
+fn more_warps_than_can_be_told_apart_are_refused() {
+    let mut kernel = Kernel::new(&kernel("exit;"), i32::MAX as u32, 1024);
+    let error = kernel.try_run(&[0]).expect_err("it is too large").to_string();
+    assert_eq!(error, "grid: 68719476704 warps is not allowed; allowed: 2^32 warps where races are looked for");
+}
