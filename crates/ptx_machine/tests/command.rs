@@ -304,7 +304,7 @@ fn results_that_depend_on_the_order_of_execution_are_reported() {
     assert!(!folder.join("out.npy").exists());
     assert_eq!(run("race.ptx", "st.global", &["--no-races"]).status.code(), Some(0));
     assert_eq!(run("strong.ptx", "st.relaxed.gpu.global", &["--schedule", "7"]).status.code(), Some(0));
-    let order = run("strong.ptx", "st.relaxed.gpu.global", &["--schedules", "20"]);
+    let order = run("strong.ptx", "st.relaxed.gpu.global", &["--schedules", "20", "--threads", "1"]);
     assert_eq!(order.status.code(), Some(1));
     let error = text(&order.stderr);
     assert!(error.starts_with("ptx-machine: schedule ") && error.lines().count() == 1, "{error}");
