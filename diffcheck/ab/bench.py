@@ -43,6 +43,14 @@ class RowBench(Protocol):
         """Replay a graph once; return microseconds a call. The graph is captured at its first use."""
         ...
 
+    def renew(self, names: Sequence[str]) -> None:
+        """Capture graphs anew, and replay each once untimed.
+
+        Two graphs of the very same calls differ by half a percent where calls take a few microseconds, for as long as
+        they live: a side's time is that of many graphs.
+        """
+        ...
+
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return name and description of the graphs that only read the bytes of K and V."""
         ...

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 GRAPH_US = 4000.0
 """A graph lasts about this long, so that its own start is a small part of it."""
+PLANTED_CALLS = 50
+"""Of so many calls, each whole percentage that is planted in steps of 2 % is a whole number."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,25 @@ class GpuRow:
         self._things: dict[str, Timed] = {}
         self._details: list[tuple[str, str]] = []
         self._sets: tuple[DeviceSets, ...] = ()
+        self._calls = 1
         with gpu_errors(f"row {prepared.case.name}"):
             if all(check.holds for check in parity):
                 self._upload()
-            self.baseline = self._arm_row(sides[0], BASELINE)
-            self.candidate = self._arm_row(sides[1], CANDIDATE)
+            self.baseline = self._arm_row(sides[0])
+            self.candidate = self._arm_row(sides[1])
 
     def replay(self, name: str) -> float:
         """Replay a graph once; see `RowBench`."""
         with gpu_errors(f"row {self._prepared.case.name}, {name}"):
             graph = self._graph(name)
             return replay_us(graph) / graph.calls
+
+    def renew(self, names: Sequence[str]) -> None:
+        """Capture graphs anew; see `RowBench`."""
+        for name in dict.fromkeys(names):
+            self._graphs.pop(name, None)
+        for name in dict.fromkeys(names):
+            self.replay(name)
 
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return the graphs that only read; see `RowBench`."""
@@ -116,6 +126,7 @@ class GpuRow:
             self._things[name] = Timed(name, floor.timed.enqueue)
             if floor.kv_bytes is not None:
                 self._details.append((name, floor.detail))
+        self._calls = self._count()
 
     def _graph(self, name: str) -> Captured:
         if name not in self._graphs:
@@ -125,30 +136,34 @@ class GpuRow:
     def _captured(self, name: str) -> Captured:
         thing = self._things.get(name)
         if thing is not None:
-            return capture(thing, self._count(thing))
-        share = planted_share(name)
-        # Whole passes over the copies, of which the share is a whole number of calls.
-        unit = math.lcm(share.denominator, self.buffer_sets)
-        calls = -(-self._count(self._things[BASELINE]) // unit) * unit
-        more = capture(self._things[BASELINE], calls + int(calls * share))
+            return capture(thing, self._calls)
         # What is replayed has more calls than it is counted for: each counted call carries so much more work.
-        return Captured(name, calls, more.graph)
+        more = capture(self._things[BASELINE], self._calls + int(self._calls * planted_share(name)))
+        return Captured(name, self._calls, more.graph)
 
-    def _count(self, thing: Timed) -> int:
-        """Return how many calls a graph takes: whole passes over the copies, lasting about `GRAPH_US`."""
-        trial = capture(thing, self.buffer_sets)
-        replay_us(trial)
-        each = replay_us(trial) / trial.calls
-        wanted = max(1, round(GRAPH_US / max(each, 0.1)))
-        return -(-wanted // self.buffer_sets) * self.buffer_sets
+    def _count(self) -> int:
+        """Return how many calls every graph of the row has: what a graph's start costs is then shared out alike.
 
-    def _arm_row(self, side: Sided, name: str) -> ArmRow:
+        Whole passes over the copies, of which a planted share is a whole number, that last about `GRAPH_US` for the
+        faster side.
+        """
+        wanted = 1
+        for name in (BASELINE, CANDIDATE):
+            trial = capture(self._things[name], self.buffer_sets)
+            replay_us(trial)
+            each = replay_us(trial) / trial.calls
+            wanted = max(wanted, round(GRAPH_US / max(each, 0.1)))
+        unit = math.lcm(PLANTED_CALLS, self.buffer_sets)
+        unit = unit if wanted >= unit // 2 else self.buffer_sets
+        return -(-wanted // unit) * unit
+
+    def _arm_row(self, side: Sided) -> ArmRow:
         return ArmRow(
             arm=side.arm,
             plan=side.plan,
             ptx_sha256=side.ptx_sha256,
             entries=tuple(step.entry for step in side.program.steps),
-            calls=self._graph(name).calls if self._things else 1,
+            calls=self._calls,
         )
 
 

@@ -46,7 +46,7 @@ def measure_row(
     try:
         if not all(check.holds for check in opened.parity):
             return MeasuredRow(_row(bench, row, opened, experiment), ())
-        sampler = Sampler(opened.replay, bench.monitor, experiment.budget, pace)
+        sampler = Sampler(opened.replay, opened.renew, bench.monitor, experiment.budget, pace)
         timing = sampler.compare(SIDES, seed)
         floors = _floors(opened)
         peers = experiment.arms.peers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,9 +36,14 @@ class Pace:
 
 @dataclass
 class Sampler:
-    """Samples one pair of sides. `replay(name)` runs a graph once and returns microseconds a call."""
+    """Samples one pair of sides.
+
+    `replay(name)` runs a graph once and returns microseconds a call; `renew(names)` makes graphs anew, so that a block
+    stands for the graphs of its sides, too.
+    """
 
     replay: Callable[[str], float]
+    renew: Callable[[Sequence[str]], None]
     monitor: Monitor
     budget: Budget
     pace: Pace = field(default_factory=Pace)
@@ -75,6 +80,7 @@ class Sampler:
         return enough(len(used), interval, self.budget, blocks=len(blocks), seconds=seconds), interval
 
     def _block(self, names: Mapping[Side, str], order: Order) -> Block:
+        self.renew(tuple(names.values()))
         replays: list[Replay] = []
         readings = [self.monitor.read()]
         for side in order:

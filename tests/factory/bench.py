@@ -73,6 +73,10 @@ class FormulaRow:
             return 0.9 * base * noise
         return base * (1.0 if self.deaf else float(1 + planted_share(name))) * noise
 
+    def renew(self, names: Sequence[str]) -> None:
+        for name in names:
+            self.on_replay(name)
+
     def read_floors(self) -> Sequence[tuple[str, str]]:
         return (("read, 1", "one block"), ("read, 2", "two blocks"))
 
