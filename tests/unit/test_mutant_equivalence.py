@@ -187,6 +187,13 @@ def test_lanes_that_no_one_needs_may_take_anything() -> None:
     assert set(proofs(body.replace("%s", "8"), first, "float-ulp").values()) == {""}
 
 
+def test_what_a_false_guard_keeps_from_being_read_is_not_needed_but_the_guard_is() -> None:
+    asked = "setp.gt.u32 %p1, %r2, 40;"
+    body = f"mov.u32 %r2, %laneid;\nadd.u32 %r3, %r2, 4;\n{asked}\n@%p1 mov.u32 %r1, %r3;\n"
+    assert set(proofs(body, "add.u32 %r3, %r2, 4;", "integer").values()) == {"unused result"}
+    assert set(proofs(body, asked, "compare-opposite").values()) == {""}
+
+
 def test_nothing_is_said_of_lanes_behind_a_branch_that_parts_them() -> None:
     uniform = "setp.eq.u32 %p1, %r4, 1;\n"
     parting = "setp.eq.u32 %p1, %r2, 1;\n"

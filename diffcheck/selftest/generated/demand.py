@@ -2,8 +2,8 @@
 
 A lane is needed where some path reads it into something that other threads or the host can see: a store, an address, a
 branch. An instruction that computes lane by lane needs of its operands the lanes that are needed of its result, and a
-shuffle with a constant rule the lanes that it takes. A guard whose value in a lane is known (`Lanes`) does or does not
-overwrite that lane.
+shuffle with a constant rule the lanes that it takes. A guard whose value in a lane is known (`Lanes`), or in all of
+them (`Ranges`), does or does not overwrite that lane, and where it is false only the guard itself is needed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from diffcheck.selftest.generated.effects import PURE
 from diffcheck.selftest.generated.flow import END, Flow
 from diffcheck.selftest.generated.lanes import lanes_of
 from diffcheck.selftest.generated.ptx_text import Statement
+from diffcheck.selftest.generated.ranges import ranges_of
 from diffcheck.selftest.generated.shuffle import LANES, sources
 
 ALL = (1 << LANES) - 1
@@ -26,12 +27,25 @@ class Demand:
         self.flow = flow
         registers = {name for effects in flow.effects for name in effects.reads | effects.writes}
         self._at = {name: LANES * number for number, name in enumerate(sorted(registers))}
-        self._guards = lanes_of(flow).guards
+        self._guards = self._known_guards()
         self._behind = self._solve()
 
     def behind(self, index: int, register: str) -> int:
         """Return the lanes of a register that are needed behind a statement."""
         return self._behind[index] >> self._at[register] & ALL if register in self._at else 0
+
+    def _known_guards(self) -> dict[int, tuple[int, int]]:
+        """For each statement of which it is known, the lanes in which it is done for sure, and those in which not."""
+        found = dict(lanes_of(self.flow).guards)
+        for index, (state, statement) in enumerate(ranges_of(self.flow).states()):
+            if state is None:
+                found[index] = (0, ALL)
+            elif statement.guard:
+                guard = self.flow.kernel.register(statement.scope, statement.guard)
+                truth = None if guard is None else state.truth(guard)
+                if truth is not None:
+                    found[index] = (0, ALL) if truth is statement.negated else (ALL, 0)
+        return found
 
     def _solve(self) -> list[int]:
         count = len(self.flow.effects)
@@ -64,7 +78,8 @@ class Demand:
         guard = self.flow.kernel.register(statement.scope, statement.guard) if statement.guard else None
         for register in effects.reads:
             if register == guard:
-                # A branch is the warp's; any other guard is each lane's own.
+                # A branch is the warp's; any other guard is each lane's own. That its value is known does not make it
+                # superfluous: something else in its place would have another one.
                 behind |= (ALL if effects.control else wanted) << self._at[register]
             else:
                 behind |= self._read(statement, register, lanes) << self._at[register]

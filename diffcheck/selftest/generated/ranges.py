@@ -8,7 +8,7 @@ and the hardware see to it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -122,6 +122,17 @@ class Ranges:
         for at in range(start, index):
             self._step(state, at)
         return state
+
+    def states(self) -> Iterator[tuple[State | None, Statement]]:
+        """Yield what is known before each statement, and the statement; only good until the next is asked for."""
+        state: State | None = None
+        for index, statement in enumerate(self.flow.kernel.statements):
+            if index in self.flow.leaders:
+                entered = self._entries.get(index)
+                state = None if entered is None else entered.copy()
+            yield state, statement
+            if state is not None:
+                self._step(state, index)
 
     def _solve(self) -> None:
         visits: dict[int, int] = {}

@@ -61,7 +61,8 @@ def _negate(flow: Flow, statement: Statement) -> Iterator[Change]:
 
 @operator("unfuse", "a product is rounded before it is added")
 def _unfuse(_flow: Flow, statement: Statement) -> Iterator[Change]:
-    if statement.mnemonic == "fma.rn.f32":
+    if statement.mnemonic == "fma.rn.f32" and statement.operands[3] != "0f00000000":
+        # Adding 0 rounds nothing.
         d, a, b, c = statement.operands
         product = f"mul.rn.f32 %mutant, {a}, {b};"
         text = f"{{ .reg .f32 %mutant; {product} {statement.prefix}add.rn.f32 {d}, %mutant, {c}; }}"
