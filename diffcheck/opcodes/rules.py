@@ -1,18 +1,82 @@
-"""What PTX leaves open. The rows are recorded as measured, and the machine is not held to them."""
+"""Rows that no one is held to: what PTX leaves open, and where the measured device departs from PTX.
+
+The rows are recorded as measured. Each rule is a function of a test that gives the rows, with its reason.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from diffcheck.opcodes.operands.formats import FORMATS
 from diffcheck.opcodes.probe import Probe
 from py_builder_kernel.ptx.dtype import DTYPES
 
+Rows = npt.NDArray[np.bool_]
 
-def is_unspecified(probe: Probe) -> npt.NDArray[np.bool_]:
-    """The rows of a probe whose result PTX does not define."""
-    if probe.opcode in ("div", "rem") and DTYPES[probe.bound.words["type"]].kind in "us":
-        # PTX ISA, `div`: "division by zero yields an unspecified, machine-specific value"; `rem` follows from it.
-        divisor = probe.body.inputs[1]
-        return np.asarray(probe.columns[divisor.name] & np.uint64(2**divisor.bits - 1) == 0)
+
+def _none(probe: Probe) -> Rows:
     return np.zeros(probe.rows, np.bool_)
+
+
+def division_by_zero(probe: Probe) -> Rows:
+    """PTX ISA, `div`: the result is unspecified and differs from machine to machine; `rem` follows from it."""
+    if probe.opcode not in ("div", "rem") or DTYPES[probe.bound.words["type"]].kind not in "us":
+        return _none(probe)
+    divisor = probe.body.inputs[1]
+    return np.asarray(probe.columns[divisor.name] & np.uint64(2**divisor.bits - 1) == 0)
+
+
+def far_field(probe: Probe) -> Rows:
+    """PTX ISA, `bfe` and `bfi`: position and length are restricted to 0 … 255. Forms of 32 bits take the low eight
+    bits of more, as its pseudocode says; those of 64 bits, made of several instructions, all of them."""
+    if probe.opcode not in ("bfe", "bfi") or DTYPES[probe.bound.words["type"]].bits < 64:
+        return _none(probe)
+    start, length = (probe.columns[field.name] & np.uint64(2**32 - 1) for field in probe.body.inputs[-2:])
+    return np.asarray((start > 255) | (length > 255))
+
+
+def kept_denormal(probe: Probe) -> Rows:
+    """PTX ISA, `cvt`: `.ftz` takes a denormal f32 operand as zero. The measured device keeps it on the way to f16,
+    where that shows when rounding away from zero."""
+    words = probe.bound.words
+    if probe.opcode != "cvt" or "ftz" not in words or words.get("rnd") not in ("rm", "rp"):
+        return _none(probe)
+    if (words["dtype"], words["atype"]) != ("f16", "f32"):
+        return _none(probe)
+    magnitude = probe.columns[probe.body.inputs[0].name] & np.uint64(FORMATS["f32"].sign - 1)
+    return np.asarray((magnitude > 0) & (magnitude < np.uint64(1 << FORMATS["f32"].fraction)))
+
+
+def tf32_of_nan(probe: Probe) -> Rows:
+    """PTX ISA, `cvt`, does not say what `.rna` makes of a NaN. Measured, the NaN's bits are cut like those of a number,
+    and one without a payload left becomes an infinity, or with `.satfinite` a number."""
+    words = probe.bound.words
+    if probe.opcode != "cvt" or words["dtype"] != "tf32" or words["rnd"] != "rna":
+        return _none(probe)
+    magnitude = probe.columns[probe.body.inputs[0].name] & np.uint64(FORMATS["f32"].sign - 1)
+    return np.asarray(magnitude > np.uint64(FORMATS["f32"].infinity))
+
+
+def endless_search(probe: Probe) -> Rows:
+    """PTX ISA, `fns`: the count is the magnitude of the offset, and that of the least s32 is no s32."""
+    if probe.opcode != "fns":
+        return _none(probe)
+    return np.asarray(probe.columns[probe.body.inputs[2].name] & np.uint64(2**32 - 1) == np.uint64(1 << 31))
+
+
+RULES: Final[tuple[Callable[[Probe], Rows], ...]] = (
+    division_by_zero,
+    far_field,
+    kept_denormal,
+    tf32_of_nan,
+    endless_search,
+)
+
+
+def is_unspecified(probe: Probe) -> Rows:
+    """The rows of a test whose result is not held to anything."""
+    return np.logical_or.reduce([rule(probe) for rule in RULES])

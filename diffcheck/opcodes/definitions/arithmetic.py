@@ -11,7 +11,7 @@ from typing import Final
 
 from diffcheck.opcodes.definitions import exact
 from diffcheck.opcodes.definitions.exact import FINITE, INFINITE, NAN, Number, decode
-from diffcheck.opcodes.definitions.nan import canonical, nan_of
+from diffcheck.opcodes.definitions.nan import canonical, is_nan, nan_of
 from diffcheck.opcodes.definitions.rows import Rule, each
 from diffcheck.opcodes.fields import Bits
 from diffcheck.opcodes.operands.formats import FORMATS, PAIRS, FloatFormat
@@ -105,7 +105,7 @@ def saturated(fmt: FloatFormat, bits: int) -> int:
 
 def rectified(fmt: FloatFormat, bits: int) -> int:
     """A result without the negative numbers, which become +0; NaN becomes the canonical one."""
-    if bits & (fmt.sign - 1) > fmt.infinity:
+    if is_nan(fmt, bits):
         return canonical(fmt)
     return 0 if bits & fmt.sign else bits
 
@@ -120,11 +120,12 @@ def scalar(bound: Bound, name: str) -> Callable[..., int]:
         operands = [flushed(fmt, bits) for bits in given] if ftz else given
         numbers = [decode(fmt, bits) for bits in operands]
         if any(number.kind == NAN for number in numbers):
-            bits = nan_of(fmt, *operands)
+            bits = nan_of(fmt, bound.form.opcode, operands)
         else:
-            bits = _rounded(fmt, operation(mode, fmt.fraction + 1, *numbers), mode)
-        if ftz:
-            bits = flushed(fmt, bits)
+            result = operation(mode, fmt.fraction + 1, *numbers)
+            bits = _rounded(fmt, result, mode)
+            if ftz and exact.is_tiny(fmt, result, mode):
+                bits &= fmt.sign
         if sat:
             bits = saturated(fmt, bits)
         return rectified(fmt, bits) if relu else bits
@@ -134,7 +135,7 @@ def scalar(bound: Bound, name: str) -> Callable[..., int]:
 
 def _rounded(fmt: FloatFormat, result: Number, mode: str) -> int:
     if result.kind == NAN:
-        return nan_of(fmt)
+        return canonical(fmt)
     if result.kind == INFINITE:
         return exact.infinity(fmt, result.sign)
     return exact.encode(fmt, result.sign, result.significand, result.exponent, mode)

@@ -169,8 +169,10 @@ def fns(bound: Bound, mask: Bits, base: Bits, offset: Bits) -> tuple[Bits, ...]:
 
     def one(x: int, start: int, count: int) -> int:
         count -= (count >> 31) << 32
+        if start > 31:
+            return _NONE
         if count == 0:
-            return start if start < 32 and x >> start & 1 else _NONE
+            return start if x >> start & 1 else _NONE
         places = range(start, 32) if count > 0 else range(start, -1, -1)
         found = [place for place in places if x >> place & 1][: abs(count)]
         return found[-1] if len(found) == abs(count) else _NONE

@@ -125,7 +125,8 @@ def testp(bound: Bound, a: Bits) -> tuple[Bits, ...]:
         "infinite": magnitude == endless,
         "number": magnitude <= endless,
         "notanumber": magnitude > endless,
-        "normal": (magnitude >= normal) & (magnitude < endless),
+        # PTX ISA, `testp`: zeros count as normal numbers.
+        "normal": (magnitude == 0) | (magnitude >= normal) & (magnitude < endless),
         "subnormal": (magnitude > 0) & (magnitude < normal),
     }
     return (held[bound.words["test"]].astype(np.uint64),)

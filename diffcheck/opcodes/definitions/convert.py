@@ -14,8 +14,7 @@ import numpy as np
 from diffcheck.opcodes.definitions import exact, narrow
 from diffcheck.opcodes.definitions.arithmetic import flushed, rectified, saturated
 from diffcheck.opcodes.definitions.exact import INFINITE, NAN, Number, decode
-from diffcheck.opcodes.definitions.extremes import is_nan
-from diffcheck.opcodes.definitions.nan import canonical, nan_of
+from diffcheck.opcodes.definitions.nan import canonical, converted, is_nan
 from diffcheck.opcodes.definitions.rows import Rule, each, limits, low
 from diffcheck.opcodes.fields import Bits
 from diffcheck.opcodes.operands.formats import FORMATS, PAIRS, FloatFormat
@@ -27,6 +26,8 @@ _WHOLE: Final[Mapping[str, str]] = {"rni": "rn", "rzi": "rz", "rmi": "rm", "rpi"
 _SINGLE: Final = FORMATS["f32"]
 # tf32 is f32 with ten explicit bits of the significand; the rest are zeros.
 _TF32_CUT: Final = 13
+# Conversions that change no value and no bit: bf16 is the high half of f32.
+_MOVES: Final = ("cvt.f32.f32", "cvt.f64.f64", "cvt.f32.bf16")
 
 
 def to_whole(number: Number, mode: str) -> int:
@@ -46,7 +47,7 @@ def float_to_float(bound: Bound, source: FloatFormat, result: FloatFormat) -> Ca
             bits = flushed(source, bits)
         number = decode(source, bits)
         if number.kind == NAN:
-            found = _nan(source, result, bits)
+            found = converted(source, result, bits, "ftz" in words)
         elif number.kind == INFINITE:
             found = exact.infinity(result, number.sign)
         elif word in _WHOLE:
@@ -63,12 +64,6 @@ def float_to_float(bound: Bound, source: FloatFormat, result: FloatFormat) -> Ca
         return rectified(result, found) if "relu" in words else found
 
     return one
-
-
-def _nan(source: FloatFormat, result: FloatFormat, bits: int) -> int:
-    if source.bits == result.bits:
-        return nan_of(result, bits)
-    return canonical(result) if result.bits < FORMATS["f64"].bits else result.sign - 1
 
 
 def float_to_integer(bound: Bound, source: FloatFormat, result: DType) -> Callable[[int], int]:
@@ -131,7 +126,7 @@ def _to_tf32(bound: Bound, bits: int) -> int:
     mode = bound.words["rnd"]
     sign, size = bits >> 31, bits & _SINGLE.sign - 1
     if is_nan(_SINGLE, bits):
-        return canonical(_SINGLE)
+        return canonical(_SINGLE) >> _TF32_CUT << _TF32_CUT
     found = exact.shifted(size, _TF32_CUT, sign, mode) << _TF32_CUT
     if "satfinite" in bound.words:
         found = min(found, _SINGLE.infinity - (1 << _TF32_CUT))
@@ -169,6 +164,8 @@ def convert(bound: Bound, *operands: Bits) -> tuple[Bits, ...]:
     if to in PAIRS or of in PAIRS:
         return (_pair(bound, *operands),)
     dtype, source = DTYPES[to], DTYPES[of]
+    if bound.mnemonic in _MOVES:
+        return (operands[0] << np.uint64(dtype.bits - source.bits),)
     return (_extended(dtype, each(_unary(bound), low(operands[0], source.bits))),)
 
 

@@ -104,6 +104,15 @@ def shifted(significand: int, places: int, sign: int, mode: str) -> int:
     return kept + up
 
 
+def is_tiny(fmt: FloatFormat, number: Number, mode: str) -> bool:
+    """Whether a number, rounded to the format's precision, lies below the normal numbers; exponents have no end here."""
+    if number.kind != FINITE:
+        return False
+    places = max(number.significand.bit_length() - fmt.fraction - 1, 0)
+    kept = shifted(number.significand, places, number.sign, mode)
+    return kept.bit_length() + number.exponent + places <= 1 - fmt.bias
+
+
 def product(a: Number, b: Number) -> Number:
     """The exact product of two finite numbers."""
     return Number(FINITE, a.sign ^ b.sign, a.significand * b.significand, a.exponent + b.exponent)

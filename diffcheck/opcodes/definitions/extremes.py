@@ -7,16 +7,11 @@ from functools import reduce
 from typing import Final
 
 from diffcheck.opcodes.definitions.arithmetic import flushed
-from diffcheck.opcodes.definitions.nan import nan_of
+from diffcheck.opcodes.definitions.nan import is_nan, nan_of
 from diffcheck.opcodes.definitions.rows import Rule, each
 from diffcheck.opcodes.fields import Bits
 from diffcheck.opcodes.operands.formats import FORMATS, PAIRS, FloatFormat
 from py_builder_kernel.ptx.table import Bound
-
-
-def is_nan(fmt: FloatFormat, bits: int) -> bool:
-    """Whether bits are those of a NaN."""
-    return bits & (fmt.sign - 1) > fmt.infinity
 
 
 def _rank(fmt: FloatFormat, bits: int) -> int:
@@ -31,7 +26,7 @@ def _better(fmt: FloatFormat, opcode: str, wants_nan: bool) -> Callable[[int, in
     def pick(a: int, b: int) -> int:
         nans = [is_nan(fmt, a), is_nan(fmt, b)]
         if all(nans) or (any(nans) and wants_nan):
-            return nan_of(fmt, a, b)
+            return nan_of(fmt, opcode, (a, b))
         if any(nans):
             return b if nans[0] else a
         return choose((a, b), key=lambda bits: _rank(fmt, bits))
@@ -65,8 +60,8 @@ def _sign(bound: Bound, a: Bits) -> tuple[Bits, ...]:
     def one(bits: int) -> int:
         if "ftz" in bound.words:
             bits = flushed(fmt, bits)
-        if is_nan(fmt, bits) and fmt.bits == FORMATS["f32"].bits:
-            return nan_of(fmt, bits)
+        if is_nan(fmt, bits):
+            return nan_of(fmt, bound.form.opcode, (bits,))
         return bits & (fmt.sign - 1) if bound.form.opcode == "abs" else bits ^ fmt.sign
 
     return (each(one, a, halves=fmt.bits if name in PAIRS else 0),)
