@@ -26,7 +26,7 @@ def list_forms(only: Only = None) -> None:
 def write(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; name the files that are stale.")] = False,
 ) -> None:
-    """Write the PTX of every form from the opcode table."""
+    """Write the PTX of every form from the opcode table, and the values that only a definition gives."""
     from diffcheck.opcodes.commands import write_command
 
     raise typer.Exit(write_command(check))
@@ -34,7 +34,7 @@ def write(
 
 @app.command("run")
 def run(only: Only = None) -> None:
-    """Run every form in the PTX machine and hold it to the checked-in values.
+    """Run every form in the PTX machine; hold it, the checked-in values and the definitions to each other.
 
     Does not hold when a result differs: one line each, with the form, the operands, what is expected and what came.
     """
@@ -57,6 +57,16 @@ def measure(
     from diffcheck.opcodes.commands import measure_command
 
     raise typer.Exit(measure_command(out, only, missing))
+
+
+@app.command("accept")
+def accept(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `measure --out FILE` wrote.", show_default=False)],
+) -> None:
+    """Take measured values into the tree, and derive those that no device here gave from their definitions."""
+    from diffcheck.opcodes.commands import accept_command
+
+    raise typer.Exit(accept_command(file))
 
 
 def register(parent: typer.Typer) -> None:

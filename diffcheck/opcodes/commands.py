@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from diffcheck.opcodes import derive
 from diffcheck.opcodes.hold import hold, list_forms
-from diffcheck.opcodes.measure import Measured, measure_device, select
-from diffcheck.opcodes.tree import stale_files, suite_folder, write_files
+from diffcheck.opcodes.measure import Measured, accept, measure_device, select
+from diffcheck.opcodes.tree import DERIVED, stale_files, suite_folder, write_files
 
 _SHOWN: Final = 40
 
@@ -31,12 +32,22 @@ def list_command(only: str | None = None) -> int:
 def write_command(check: bool = False) -> int:
     """Write the PTX files from the table; with `check`, only say which are stale."""
     if check:
-        stale = stale_files()
+        stale = [str(path.relative_to(suite_folder())) for path in stale_files()]
+        stale += [f"expected/{DERIVED}"] if derive.is_stale() else []
         for path in stale:
-            print(f"stale: {path.relative_to(suite_folder())}")
+            print(f"stale: {path}")
         return 1 if stale else 0
     written, removed = write_files()
-    print(f"{written} files written, {removed} removed")
+    print(f"{written} files written, {removed} removed, {derive.write_derived()} values derived")
+    return 0
+
+
+def accept_command(file: Path) -> int:
+    """Take the values of a file that `measure --out` wrote into the tree, and derive the others anew."""
+    taken, left = accept(file)
+    for name in left:
+        print(f"left out: {name} is no form of this tree, or another one than was measured")
+    print(f"{taken} values taken, {len(left)} left out, {derive.write_derived()} derived")
     return 0
 
 
@@ -48,7 +59,7 @@ def run_command(only: str | None = None) -> int:
     found = hold(select(only))
     for line in found.lines:
         print(line)
-    print(_counted(Counter(found.counts)))
+    print(f"{_counted(Counter(found.counts))}; {found.defined} have a definition")
     return 1 if found.lines or stale else 0
 
 
@@ -57,14 +68,22 @@ def measure_command(out: Path | None, only: str | None, missing: bool) -> int:
     words = [word for word in sys.argv[1:] if word != "opcodes"]
     found = measure_device(out, only, missing, ["diffcheck", "opcodes", *words])
     _show("differs from the value in the tree", found.against_data)
+    _show("differs from the definition", found.against_definition)
     _show("the machine differs", found.against_machine)
     _show("the machine says", found.machine_errors)
     _show("refused by the driver", found.refused)
     _show("ended with an error", found.faults)
     _show("left out", found.skipped)
     print(_summary(found))
-    failed = found.against_data or found.against_machine or found.machine_errors or found.refused or found.faults
-    return 1 if failed else 0
+    failed = (
+        found.against_data,
+        found.against_definition,
+        found.against_machine,
+        found.machine_errors,
+        found.refused,
+        found.faults,
+    )
+    return 1 if any(failed) else 0
 
 
 def _show(title: str, lines: Sequence[object]) -> None:
@@ -80,6 +99,7 @@ def _summary(found: Measured) -> str:
         f"{found.count} forms, {len(found.refused)} refused, {len(found.faults)} errors, "
         f"{len(found.skipped)} left out; "
         f"{len(found.against_data)} differences from the tree's values, "
+        f"{len(found.against_definition)} from definitions, "
         f"{len(found.against_machine)} from the machine in {len(forms)} forms: {', '.join(forms[:_SHOWN])}"
     )
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from diffcheck.errors import BadInputError
-from diffcheck.opcodes import store
+from diffcheck.opcodes import archive, store
 from diffcheck.opcodes.device import device_facts, gpu_factory
 from diffcheck.opcodes.executors import Factory, MachineProbes, ProbeFaultError, ProbeRefusedError
+from diffcheck.opcodes.expect import expectation
 from diffcheck.opcodes.judge import Difference, differences
 from diffcheck.opcodes.probe import Probe, all_probes, groups
 from diffcheck.opcodes.store import Value, Values
@@ -37,6 +38,7 @@ class Measured:
     faults: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     against_data: list[Difference] = field(default_factory=list)
+    against_definition: list[Difference] = field(default_factory=list)
     against_machine: list[Difference] = field(default_factory=list)
     machine_errors: list[str] = field(default_factory=list)
 
@@ -152,7 +154,7 @@ def _note(found: Measured, probe: Probe, answer: Answer) -> None:
 
 
 def _compare(found: Measured, probes: Sequence[Probe], values: Values) -> None:
-    known = store.read(expected_file(MEASURED))
+    known = archive.read(expected_file(MEASURED))
     machine = MachineProbes()
     members = groups(all_probes())
     for probe in probes:
@@ -160,12 +162,29 @@ def _compare(found: Measured, probes: Sequence[Probe], values: Values) -> None:
         if value.status != "measured":
             continue
         got = value.columns(probe)
+        now = expectation(probe, value)
+        found.against_definition += now.of_value()
         before = known.fresh(probe)
-        if before is not None and before.status == "measured":
+        if before is not None and before.status == "measured" and now.bound is None:
             found.against_data += differences(probe, before.columns(probe), got)
         try:
             memory = machine.run(probe, members[probe.group])
         except (ProbeRefusedError, ProbeFaultError) as error:
             found.machine_errors.append(f"{probe.name}: {error}")
         else:
-            found.against_machine += differences(probe, got, probe.outputs.unpack(memory))
+            found.against_machine += now.of_result(probe.outputs.unpack(memory))
+
+
+def accept(file: Path) -> tuple[int, list[str]]:
+    """Take the values of a file into the tree; return how many, and the forms that are not those of the tree.
+
+    Values of other forms stay, if their forms still are what they were. Raises `BadInputError` for a damaged file.
+    """
+    if not file.is_file():
+        raise BadInputError("FILE", str(file), "a file that `diffcheck opcodes measure --out FILE` wrote")
+    given, kept = store.read(file), archive.read(expected_file(MEASURED))
+    probes = {probe.name: probe for probe in all_probes()}
+    taken = {name: value for name, value in given.forms.items() if name in probes and given.fresh(probes[name])}
+    before = {name: value for name, value in kept.forms.items() if name in probes and kept.fresh(probes[name])}
+    archive.write(expected_file(MEASURED), Values({**kept.runs, **given.runs}, {**before, **taken}))
+    return len(taken), sorted(set(given.forms) - set(taken))

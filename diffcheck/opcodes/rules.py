@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from diffcheck.opcodes.definitions.rows import low
 from diffcheck.opcodes.operands.formats import FORMATS
 from diffcheck.opcodes.probe import Probe
 from py_builder_kernel.ptx.dtype import DTYPES
@@ -27,7 +28,7 @@ def division_by_zero(probe: Probe) -> Rows:
     if probe.opcode not in ("div", "rem") or DTYPES[probe.bound.words["type"]].kind not in "us":
         return _none(probe)
     divisor = probe.body.inputs[1]
-    return np.asarray(probe.columns[divisor.name] & np.uint64(2**divisor.bits - 1) == 0)
+    return np.asarray(low(probe.columns[divisor.name], divisor.bits) == 0)
 
 
 def far_field(probe: Probe) -> Rows:
@@ -35,7 +36,7 @@ def far_field(probe: Probe) -> Rows:
     bits of more, as its pseudocode says; those of 64 bits, made of several instructions, all of them."""
     if probe.opcode not in ("bfe", "bfi") or DTYPES[probe.bound.words["type"]].bits < 64:
         return _none(probe)
-    start, length = (probe.columns[field.name] & np.uint64(2**32 - 1) for field in probe.body.inputs[-2:])
+    start, length = (low(probe.columns[field.name], 32) for field in probe.body.inputs[-2:])
     return np.asarray((start > 255) | (length > 255))
 
 
@@ -47,7 +48,7 @@ def kept_denormal(probe: Probe) -> Rows:
         return _none(probe)
     if (words["dtype"], words["atype"]) != ("f16", "f32"):
         return _none(probe)
-    magnitude = probe.columns[probe.body.inputs[0].name] & np.uint64(FORMATS["f32"].sign - 1)
+    magnitude = low(probe.columns[probe.body.inputs[0].name], 31)
     return np.asarray((magnitude > 0) & (magnitude < np.uint64(1 << FORMATS["f32"].fraction)))
 
 
@@ -57,7 +58,7 @@ def tf32_of_nan(probe: Probe) -> Rows:
     words = probe.bound.words
     if probe.opcode != "cvt" or words["dtype"] != "tf32" or words["rnd"] != "rna":
         return _none(probe)
-    magnitude = probe.columns[probe.body.inputs[0].name] & np.uint64(FORMATS["f32"].sign - 1)
+    magnitude = low(probe.columns[probe.body.inputs[0].name], 31)
     return np.asarray(magnitude > np.uint64(FORMATS["f32"].infinity))
 
 
@@ -65,7 +66,7 @@ def endless_search(probe: Probe) -> Rows:
     """PTX ISA, `fns`: the count is the magnitude of the offset, and that of the least s32 is no s32."""
     if probe.opcode != "fns":
         return _none(probe)
-    return np.asarray(probe.columns[probe.body.inputs[2].name] & np.uint64(2**32 - 1) == np.uint64(1 << 31))
+    return np.asarray(low(probe.columns[probe.body.inputs[2].name], 32) == np.uint64(1 << 31))
 
 
 RULES: Final[tuple[Callable[[Probe], Rows], ...]] = (

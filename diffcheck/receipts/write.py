@@ -24,9 +24,14 @@ def write_text(path: Path, text: str) -> None:
     An interruption leaves the old file or none, and no temporary file. A symbolic link stays, and what it points to is
     replaced. Raises `BadInputError` when the file cannot be written.
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file of bytes; see `write_text`."""
     check_writable(path)
     try:
-        _replace(path.resolve(), text)
+        _replace(path.resolve(), content)
     except OSError as error:
         raise BadInputError("file", str(path), f"a file that can be written ({error.strerror})") from error
 
@@ -54,13 +59,13 @@ def check_writable(path: Path) -> None:
         raise BadInputError("file", str(path), f"the path of a file ({error})") from error
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # The name is cut, so that whatever fits a file system fits it with the suffix too.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.", suffix=".tmp")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes the file private; a report is as readable as the user's other files.

@@ -238,6 +238,7 @@ pub(crate) struct Extreme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Approx {
     Div,
+    DivFull,
     Rcp,
     Sqrt,
     Rsqrt,

@@ -16,6 +16,8 @@ pub(crate) struct Format {
     pub nan: u64,
     /// Bits of the largest number.
     pub top: u64,
+    /// Whether numbers below the normal ones become zero, which is decided before they are rounded to subnormal ones.
+    pub ftz: bool,
 }
 
 impl Float {
@@ -28,14 +30,14 @@ impl Float {
             Float::E5m2 => ieee(2, 5, 0x7f),
             Float::Tf32 => ieee(10, 8, 0x3_ffff),
             // No infinities: of the highest exponent, only one value is no number.
-            Float::E4m3 => Format { mantissa: 3, exponent: 4, nan: 0x7f, top: 0x7e },
+            Float::E4m3 => Format { mantissa: 3, exponent: 4, nan: 0x7f, top: 0x7e, ftz: false },
         }
     }
 }
 
 /// A format with infinities.
 fn ieee(mantissa: u32, exponent: u32, nan: u64) -> Format {
-    Format { mantissa, exponent, nan, top: (((1 << exponent) - 1) << mantissa) - 1 }
+    Format { mantissa, exponent, nan, top: (((1 << exponent) - 1) << mantissa) - 1, ftz: false }
 }
 
 /// A float taken apart.
@@ -112,8 +114,8 @@ impl Format {
 
     fn pick(self, a: u64, b: u64, nan: bool, first: bool) -> u64 {
         match (self.is_nan(a), self.is_nan(b)) {
-            (true, true) => self.nan_of(&[a, b]),
-            (true, false) | (false, true) if nan => self.nan_of(&[a, b]),
+            (true, true) => self.nan_of(&[b, a]),
+            (true, false) | (false, true) if nan => self.nan_of(&[b, a]),
             (true, false) => b,
             (false, true) => a,
             _ if first => a,
@@ -157,6 +159,9 @@ impl Format {
         }
         let top = 127 - sig.leading_zeros() as i32;
         let mantissa = self.mantissa as i32;
+        if self.ftz && self.is_tiny(sign, exp, sig, round) {
+            return self.zero(sign);
+        }
         // Exponent of the result's lowest bit: that of a normal number, or of all subnormal ones.
         let lowest = (exp + top - mantissa).max(1 - self.bias() - mantissa);
         let mut kept = shift_rounded(sig, lowest - exp, sign, round);
@@ -172,6 +177,13 @@ impl Format {
         if magnitude > self.top { self.overflow(sign, round) } else { self.zero(sign) | magnitude }
     }
 
+    /// Whether a number, rounded as if exponents had no end, lies below the normal ones.
+    fn is_tiny(self, sign: bool, exp: i32, sig: u128, round: Round) -> bool {
+        let dropped = (127 - sig.leading_zeros() as i32 - self.mantissa as i32).max(0);
+        let kept = shift_rounded(sig, dropped, sign, round);
+        exp + dropped + 127 - (kept.leading_zeros() as i32) < 1 - self.bias()
+    }
+
     fn overflow(self, sign: bool, round: Round) -> u64 {
         let to_infinity = match round {
             Round::Nearest | Round::Away => true,
@@ -182,20 +194,40 @@ impl Format {
         if to_infinity && self.has_infinity() { self.infinity(sign) } else { self.zero(sign) | self.top }
     }
 
-    /// What an operation with a NaN operand gives, or an invalid one with none.
+    fn is_f64(self) -> bool {
+        self.mantissa == Float::F64.format().mantissa
+    }
+
+    /// What an operation with a NaN operand gives, or an invalid one with none. Only f64 keeps payloads: the first of
+    /// the operands that is NaN, made quiet. Callers name them in the order in which devices look at them: of the
+    /// second, the third and the first, but for divisions, which are subroutines.
     fn nan_of(self, operands: &[u64]) -> u64 {
-        if self.mantissa != Float::F64.format().mantissa {
-            return self.nan;
+        let kept = operands.iter().find(|&&bits| self.is_f64() && self.is_nan(bits));
+        kept.map_or(self.nan, |bits| bits | self.quiet())
+    }
+
+    fn quiet(self) -> u64 {
+        1 << (self.mantissa - 1)
+    }
+
+    /// The NaN that one of another format becomes: to and from f64 with the highest bits of its payload.
+    fn nan_from(self, from: Format, bits: u64) -> u64 {
+        if self.is_f64() == from.is_f64() {
+            return self.nan_of(&[bits]);
         }
-        // Only f64 keeps payloads; the first NaN wins and becomes quiet.
-        let first = operands.iter().find(|&&bits| self.is_nan(bits));
-        first.map_or(self.nan, |bits| bits | 1 << (self.mantissa - 1))
+        let payload = bits & ((1 << from.mantissa) - 1);
+        let moved = if self.is_f64() {
+            payload << (self.mantissa - from.mantissa)
+        } else {
+            payload >> (from.mantissa - self.mantissa)
+        };
+        self.infinity(bits & from.sign_bit() != 0) | moved | self.quiet()
     }
 
     /// `a · b + c` with one rounding.
     pub fn fma(self, a: u64, b: u64, c: u64, round: Round) -> u64 {
         use Parts::{Finite, Infinite, Nan};
-        let invalid = || self.nan_of(&[a, b, c]);
+        let invalid = || self.nan_of(&[b, c, a]);
         let (x, y, z) = (self.unpack(a), self.unpack(b), self.unpack(c));
         match (x, y, z) {
             (Nan, ..)
@@ -231,7 +263,7 @@ impl Format {
     pub fn mul(self, a: u64, b: u64, round: Round) -> u64 {
         use Parts::{Finite, Infinite, Nan};
         match (self.unpack(a), self.unpack(b)) {
-            (Nan, _) | (_, Nan) => self.nan_of(&[a, b]),
+            (Nan, _) | (_, Nan) => self.nan_of(&[b, a]),
             (Infinite { .. }, Finite { sig: 0, .. }) | (Finite { sig: 0, .. }, Infinite { .. }) => self.nan_of(&[]),
             (Infinite { sign: s }, Infinite { sign: t } | Finite { sign: t, .. })
             | (Finite { sign: s, .. }, Infinite { sign: t }) => self.infinity(s != t),
@@ -316,8 +348,7 @@ impl Format {
     /// Converts from another format.
     pub fn convert(self, from: Format, a: u64, round: Round) -> u64 {
         match from.unpack(a) {
-            Parts::Nan if from.mantissa == self.mantissa => self.nan_of(&[a]),
-            Parts::Nan => self.nan,
+            Parts::Nan => self.nan_from(from, a),
             Parts::Infinite { sign } if self.has_infinity() => self.infinity(sign),
             Parts::Infinite { sign } => self.zero(sign) | self.top,
             Parts::Finite { sign, exp, sig } => self.round(sign, exp, sig, round),

@@ -13,10 +13,13 @@ from typing import Final
 
 from diffcheck.opcodes.definitions import arithmetic, bits, carries, compare, convert, extremes, integers
 from diffcheck.opcodes.definitions.apply import carry_results, plain_results
+from diffcheck.opcodes.definitions.bounded import bounded_of
 from diffcheck.opcodes.definitions.rows import Rule
 from diffcheck.opcodes.fields import Columns
 from diffcheck.opcodes.probe import Probe
 from py_builder_kernel.ptx.table import Bound
+
+__all__ = ["FAMILIES", "Definition", "Family", "bounded_of", "definition_of"]
 
 
 @dataclass(frozen=True)

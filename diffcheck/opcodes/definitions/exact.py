@@ -105,7 +105,7 @@ def shifted(significand: int, places: int, sign: int, mode: str) -> int:
 
 
 def is_tiny(fmt: FloatFormat, number: Number, mode: str) -> bool:
-    """Whether a number, rounded to the format's precision, lies below the normal numbers; exponents have no end here."""
+    """Whether a number, rounded to a format's precision as if exponents had no end, lies below its normal numbers."""
     if number.kind != FINITE:
         return False
     places = max(number.significand.bit_length() - fmt.fraction - 1, 0)

@@ -167,7 +167,8 @@ fn testp(regs: &mut Regs<'_>, i: &Inst, mask: u32, test: Testp, float: Float) {
             Testp::Infinite => magnitude == infinity,
             Testp::Number => magnitude <= infinity,
             Testp::NotANumber => magnitude > infinity,
-            Testp::Normal => magnitude < infinity && magnitude >= 1 << format.mantissa,
+            // Zeros count as normal.
+            Testp::Normal => magnitude < infinity && !format.is_subnormal(magnitude),
             Testp::Subnormal => format.is_subnormal(bits),
         }
     };

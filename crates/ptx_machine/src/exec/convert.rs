@@ -100,12 +100,21 @@ fn convert(cvt: &Cvt, bits: u64) -> u64 {
     if cvt.to == Scalar::Tf32 {
         return to_tf32(cvt, bits);
     }
+    if is_move(cvt) {
+        return bits << (cvt.to.bits() - cvt.from.bits());
+    }
     match (Float::of(cvt.from), Float::of(cvt.to)) {
         (None, None) => int_to_int(cvt, bits),
         (None, Some(to)) => int_to_float(cvt, bits, to),
         (Some(from), None) => float_to_int(cvt, bits, from),
         (Some(from), Some(to)) => float_to_float(cvt, bits, from, to),
     }
+}
+
+/// Conversions that change no value: devices move the bits, those of NaNs too. bf16 is the high half of f32.
+fn is_move(cvt: &Cvt) -> bool {
+    let types = [(Scalar::F32, Scalar::F32), (Scalar::F64, Scalar::F64), (Scalar::F32, Scalar::Bf16)];
+    types.contains(&(cvt.to, cvt.from)) && !cvt.integral && !cvt.ftz && !cvt.sat && !cvt.relu
 }
 
 /// Lowest and highest value of an integer type.
@@ -168,7 +177,9 @@ fn float_to_int(cvt: &Cvt, bits: u64, from: Float) -> u64 {
 }
 
 fn float_to_float(cvt: &Cvt, bits: u64, from: Float, to: Float) -> u64 {
-    let bits = if cvt.ftz && from == Float::F32 { from.format().flush(bits) } else { bits };
+    // An f32 goes through an addition that flushes it and makes its NaN the one of f32.
+    let bits =
+        if cvt.ftz && from == Float::F32 { from.format().keep_or_nan(bits, from.format().flush(bits)) } else { bits };
     let whole = if cvt.integral { from.format().round_integral(bits, cvt.round) } else { bits };
     let round = if cvt.integral { Round::Nearest } else { cvt.round };
     let result = to.format().convert(from.format(), whole, round);

@@ -5,7 +5,7 @@ use super::approx::approximate;
 use super::lanes::{map1, map2, map3, versions};
 use super::regs::Regs;
 use crate::fma::Fma;
-use crate::program::{Extreme, Float, FloatMode, FloatOp, Inst, LANES, Op, Round, Shape};
+use crate::program::{Approx, Extreme, Float, FloatMode, FloatOp, Inst, LANES, Op, Round, Shape};
 use crate::soft::Format;
 
 versions!(run);
@@ -61,8 +61,7 @@ fn f32_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Abs => map1(regs, i, mask, |a: f32| canonical32(a.abs())),
         FloatOp::Min { nan } => map2(regs, i, mask, |a: f32, b: f32| min32(a, b, nan)),
         FloatOp::Max { nan } => map2(regs, i, mask, |a: f32, b: f32| max32(a, b, nan)),
-        FloatOp::Extreme(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F32), PLAIN),
-        FloatOp::Approx(function) => approximate(regs, i, mask, function, Shape::One(Float::F32)),
+        FloatOp::Extreme(_) | FloatOp::Approx(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F32), PLAIN),
     }
 }
 
@@ -89,13 +88,13 @@ fn f64_ops<F: Fma>(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp) {
         FloatOp::Div => map2(regs, i, mask, |a, b| f64_or_soft(a / b, |f| f.div(bits(a), bits(b), RN))),
         FloatOp::Sqrt => map1(regs, i, mask, |a: f64| f64_or_soft(a.sqrt(), |f| f.sqrt(bits(a), RN))),
         FloatOp::Rcp => map1(regs, i, mask, |a| f64_or_soft(1.0 / a, |f| f.div(bits(1.0), bits(a), RN))),
-        FloatOp::Neg => map1(regs, i, mask, |a: u64| a ^ 1 << 63),
-        FloatOp::Abs => map1(regs, i, mask, |a: u64| a & !(1 << 63)),
+        FloatOp::Neg | FloatOp::Abs => {
+            map1(regs, i, mask, |a: u64| soft_one(Float::F64.format(), op, [a, 0, 0], PLAIN));
+        }
         FloatOp::Min { .. } | FloatOp::Max { .. } => {
             map2(regs, i, mask, |a: u64, b: u64| soft_one(Float::F64.format(), op, [a, b, 0], PLAIN));
         }
-        FloatOp::Extreme(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F64), PLAIN),
-        FloatOp::Approx(function) => approximate(regs, i, mask, function, Shape::One(Float::F64)),
+        FloatOp::Extreme(_) | FloatOp::Approx(_) => soft_ops(regs, i, mask, op, Shape::One(Float::F64), PLAIN),
     }
 }
 
@@ -122,7 +121,7 @@ fn soft_ops(regs: &mut Regs<'_>, i: &Inst, mask: u32, op: FloatOp, shape: Shape,
     let sources = match op {
         FloatOp::Fma | FloatOp::Extreme(Extreme { three: true, .. }) => 3,
         FloatOp::Sqrt | FloatOp::Rcp | FloatOp::Neg | FloatOp::Abs => 1,
-        FloatOp::Approx(function) => return approximate(regs, i, mask, function, shape),
+        FloatOp::Approx(function) if !matches!(function, Approx::Div | Approx::DivFull) => 1,
         _ => 2,
     };
     let is_wide = matches!(shape, Shape::One(Float::F64) | Shape::Pair32);
@@ -171,6 +170,7 @@ fn extreme(format: Format, how: Extreme, operands: [u64; 3]) -> u64 {
 /// One operation on bits of one format.
 fn soft_one(format: Format, op: FloatOp, operands: [u64; 3], mode: FloatMode) -> u64 {
     let [a, b, c] = if mode.ftz { operands.map(|x| format.flush(x)) } else { operands };
+    let format = Format { ftz: mode.ftz, ..format };
     let round = mode.round;
     let exact = match op {
         FloatOp::Add => format.add(a, b, round),
@@ -185,12 +185,11 @@ fn soft_one(format: Format, op: FloatOp, operands: [u64; 3], mode: FloatMode) ->
         FloatOp::Min { nan } => format.min(a, b, nan),
         FloatOp::Max { nan } => format.max(a, b, nan),
         FloatOp::Extreme(how) => extreme(format, how, [a, b, c]),
-        FloatOp::Approx(_) => a,
+        FloatOp::Approx(function) => approximate(format, function, [a, b]),
     };
-    let flushed = if mode.ftz { format.flush(exact) } else { exact };
     match (mode.sat, mode.relu) {
-        (true, _) => format.saturate(flushed),
-        (_, true) if !format.is_nan(flushed) && flushed & format.sign_bit() != 0 => 0,
-        _ => flushed,
+        (true, _) => format.saturate(exact),
+        (_, true) if !format.is_nan(exact) && exact & format.sign_bit() != 0 => 0,
+        _ => exact,
     }
 }

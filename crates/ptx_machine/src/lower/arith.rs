@@ -43,7 +43,7 @@ impl Lower<'_, '_> {
 
     fn float(&mut self, c: &Checked<'_>, ty: Scalar) -> Lowered<Inst> {
         let nan = c.has("NaN");
-        let approx = c.has("approx") || c.has("full");
+        let approx = c.has("approx");
         let (op, sources) = match c.bound.form.opcode.as_str() {
             "add" => (FloatOp::Add, 2),
             "sub" => (FloatOp::Sub, 2),
@@ -54,6 +54,7 @@ impl Lower<'_, '_> {
             "max" => (FloatOp::Max { nan }, 2),
             "neg" => (FloatOp::Neg, 1),
             "abs" => (FloatOp::Abs, 1),
+            "div" if c.has("full") => (FloatOp::Approx(Approx::DivFull), 2),
             "div" if approx => (FloatOp::Approx(Approx::Div), 2),
             "rcp" if approx => (FloatOp::Approx(Approx::Rcp), 1),
             "sqrt" if approx => (FloatOp::Approx(Approx::Sqrt), 1),
