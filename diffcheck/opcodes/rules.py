@@ -80,4 +80,4 @@ RULES: Final[tuple[Callable[[Probe], Rows], ...]] = (
 
 def is_unspecified(probe: Probe) -> Rows:
     """The rows of a test whose result is not held to anything."""
-    return np.logical_or.reduce([rule(probe) for rule in RULES])
+    return np.asarray(np.logical_or.reduce([rule(probe) for rule in RULES]))

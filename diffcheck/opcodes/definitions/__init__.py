@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from diffcheck.opcodes.definitions import arithmetic, bits, carries, compare, convert, extremes, integers
+from diffcheck.opcodes.definitions import arithmetic, bits, carries, compare, convert, extremes, integers, lanes, memory
 from diffcheck.opcodes.definitions.apply import carry_results, plain_results
 from diffcheck.opcodes.definitions.bounded import bounded_of
-from diffcheck.opcodes.definitions.rows import Rule
 from diffcheck.opcodes.fields import Columns
 from diffcheck.opcodes.probe import Probe
 from py_builder_kernel.ptx.table import Bound
@@ -27,13 +26,19 @@ class Family:
     """Rules by opcode, which forms of these opcodes they cover, and how they are applied to a test."""
 
     name: str
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, Callable[..., Any]]
     covers: Callable[[Bound], bool]
-    results: Callable[[Probe, Rule], Columns] = plain_results
+    results: Callable[[Probe, Callable[..., Any]], Columns] = plain_results
+
+
+def _whole(probe: Probe, rule: Callable[[Probe], Columns]) -> Columns:
+    return rule(probe)
 
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family("carries", carries.RULES, carries.covers, carry_results),
+    Family("memory", memory.RULES, memory.covers, _whole),
+    Family("lanes", lanes.RULES, lanes.covers, _whole),
     Family("integers", integers.RULES, integers.covers),
     Family("bits", bits.RULES, bits.covers),
     Family("compare", compare.RULES, compare.covers),

@@ -214,6 +214,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "or": _bitwise(lambda a, b: a | b),
     "xor": _bitwise(lambda a, b: a ^ b),
     "not": _bitwise(lambda a: ~a),
+    "mov": _bitwise(lambda a: a),
     "cnot": cnot,
     "lop3": lop3,
     "shl": shl,

@@ -15,7 +15,7 @@ from diffcheck.opcodes.definitions import exact, narrow
 from diffcheck.opcodes.definitions.arithmetic import flushed, rectified, saturated
 from diffcheck.opcodes.definitions.exact import INFINITE, NAN, Number, decode
 from diffcheck.opcodes.definitions.nan import canonical, converted, is_nan
-from diffcheck.opcodes.definitions.rows import Rule, each, limits, low
+from diffcheck.opcodes.definitions.rows import Rule, each, extended, limits, low
 from diffcheck.opcodes.fields import Bits
 from diffcheck.opcodes.operands.formats import FORMATS, PAIRS, FloatFormat
 from py_builder_kernel.ptx.dtype import DTYPES, DType
@@ -149,13 +149,6 @@ def _unary(bound: Bound) -> Callable[[int], int]:
     return integer_to_integer(bound, DTYPES[of], DTYPES[to])
 
 
-def _extended(dtype: DType, column: Bits) -> Bits:
-    """An 8-bit result fills its register of 32 bits with zeros, or with its sign."""
-    if dtype.bits != 8 or dtype.kind != "s":
-        return column
-    return np.where(column >> np.uint64(7) != 0, column | np.uint64(0xFFFFFF00), column)
-
-
 def convert(bound: Bound, *operands: Bits) -> tuple[Bits, ...]:
     """Every form of `cvt`. Of two operands, the first becomes the high part of the result."""
     to, of = bound.words["dtype"], bound.words["atype"]
@@ -166,7 +159,7 @@ def convert(bound: Bound, *operands: Bits) -> tuple[Bits, ...]:
     dtype, source = DTYPES[to], DTYPES[of]
     if bound.mnemonic in _MOVES:
         return (operands[0] << np.uint64(dtype.bits - source.bits),)
-    return (_extended(dtype, each(_unary(bound), low(operands[0], source.bits))),)
+    return (extended(dtype, each(_unary(bound), low(operands[0], source.bits))),)
 
 
 def _pair(bound: Bound, *operands: Bits) -> Bits:

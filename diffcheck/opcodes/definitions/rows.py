@@ -62,6 +62,13 @@ def limits(dtype: DType) -> tuple[int, int]:
     return 0, (1 << dtype.bits) - 1
 
 
+def extended(dtype: DType, column: Bits) -> Bits:
+    """A value of 8 bits in its register of 32: with zeros, or the sign of a signed type, above it."""
+    if dtype.bits != 8 or dtype.kind != "s":
+        return column
+    return np.where(column >> np.uint64(7) != 0, column | np.uint64(0xFFFFFF00), column)
+
+
 def each(function: Callable[..., int], *columns: Bits, halves: int = 0) -> Bits:
     """A function of integers row by row; with `halves`, on the low and the high so many bits apart."""
     if halves:

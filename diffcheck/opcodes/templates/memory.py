@@ -17,7 +17,7 @@ BLOCK: Final = 32
 _LENGTH: Final = {"v2": 2, "v4": 4, "v8": 8}
 # Bytes of a variable that a thread has for itself.
 SLOT: Final = 32
-_CONSTANTS: Final = 512
+CONSTANTS: Final = 512
 # What a generic address may point to.
 _LOADED: Final = ("global", "shared", "local", "const")
 _STORED: Final = ("global", "shared", "local")
@@ -31,6 +31,11 @@ class Place:
     registers: tuple[str, ...]
     lines: tuple[str, ...]
     base: str
+
+
+def constants() -> bytes:
+    """What the constant variable of every test holds."""
+    return bytes(int(word) & 255 for word in random_bits("const", CONSTANTS))
 
 
 def place(space: str, suffix: str = "") -> Place:
@@ -51,15 +56,15 @@ def place(space: str, suffix: str = "") -> Place:
             frame = (f".local .align 16 .b8 frame{suffix}[{SLOT}];", wide)
             return Place((), frame, (f"mov.u64 {at}, frame{suffix};",), at)
         case "const":
-            data = ", ".join(str(int(byte) & 255) for byte in random_bits("const", _CONSTANTS))
+            data = ", ".join(str(byte) for byte in constants())
             lines = (
                 f"mov.u32 {tid}, %tid.x;",
-                f"mul.wide.u32 %row{suffix}, {tid}, {_CONSTANTS // BLOCK};",
+                f"mul.wide.u32 %row{suffix}, {tid}, {CONSTANTS // BLOCK};",
                 f"mov.u64 {at}, $_table{suffix};",
                 f"add.u64 {at}, {at}, %row{suffix};",
             )
             declared = (wide, f".reg .b32 {tid};", f".reg .b64 %row{suffix};")
-            return Place((f".const .align 16 .b8 $_table{suffix}[{_CONSTANTS}] = {{{data}}};",), declared, lines, at)
+            return Place((f".const .align 16 .b8 $_table{suffix}[{CONSTANTS}] = {{{data}}};",), declared, lines, at)
     raise ValueError(f"no variable of space {space!r}")
 
 
