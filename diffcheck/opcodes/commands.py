@@ -11,8 +11,8 @@ from typing import Final
 
 from diffcheck.opcodes import derive
 from diffcheck.opcodes.hold import hold, list_forms
-from diffcheck.opcodes.measure import Measured, accept, measure_device, select
-from diffcheck.opcodes.tree import DERIVED, stale_files, suite_folder, write_files
+from diffcheck.opcodes.measure import Measured, accept, drop_stale, measure_device, select
+from diffcheck.opcodes.tree import DERIVED, MEASURED, stale_files, suite_folder, write_files
 
 _SHOWN: Final = 40
 
@@ -33,11 +33,14 @@ def write_command(check: bool = False) -> int:
     """Write the PTX files from the table; with `check`, only say which are stale."""
     if check:
         stale = [str(path.relative_to(suite_folder())) for path in stale_files()]
+        stale += [f"expected/{MEASURED}: {name}" for name in drop_stale(check=True)]
         stale += [f"expected/{DERIVED}"] if derive.is_stale() else []
         for path in stale:
             print(f"stale: {path}")
         return 1 if stale else 0
     written, removed = write_files()
+    for name in drop_stale():
+        print(f"dropped: the measured value of {name}, which is not the form any more that was measured")
     print(f"{written} files written, {removed} removed, {derive.write_derived()} values derived")
     return 0
 

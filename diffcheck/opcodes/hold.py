@@ -15,7 +15,7 @@ from diffcheck.opcodes.store import Value, Values
 from diffcheck.opcodes.templates import untestable
 from diffcheck.opcodes.tree import DERIVED, MEASURED, expected_file
 
-_REMEDY: Final = "measure it again, or run `diffcheck opcodes write` where it is derived"
+_REMEDY: Final = "run: diffcheck opcodes write"
 
 
 @dataclass(frozen=True)

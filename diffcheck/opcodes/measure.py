@@ -183,8 +183,24 @@ def accept(file: Path) -> tuple[int, list[str]]:
     if not file.is_file():
         raise BadInputError("FILE", str(file), "a file that `diffcheck opcodes measure --out FILE` wrote")
     given, kept = store.read(file), archive.read(expected_file(MEASURED))
-    probes = {probe.name: probe for probe in all_probes()}
-    taken = {name: value for name, value in given.forms.items() if name in probes and given.fresh(probes[name])}
-    before = {name: value for name, value in kept.forms.items() if name in probes and kept.fresh(probes[name])}
-    archive.write(expected_file(MEASURED), Values({**kept.runs, **given.runs}, {**before, **taken}))
+    taken = _fresh(given)
+    archive.write(expected_file(MEASURED), Values({**kept.runs, **given.runs}, {**_fresh(kept), **taken}))
     return len(taken), sorted(set(given.forms) - set(taken))
+
+
+def drop_stale(check: bool = False) -> list[str]:
+    """Drop the values in the tree of forms that are not any more what was measured; return their names.
+
+    A form that has a definition gets its value from there until it is measured again. With `check`, only names them.
+    """
+    kept = archive.read(expected_file(MEASURED))
+    fresh = _fresh(kept)
+    stale = sorted(set(kept.forms) - set(fresh))
+    if stale and not check:
+        archive.write(expected_file(MEASURED), Values(kept.runs, fresh))
+    return stale
+
+
+def _fresh(values: Values) -> dict[str, Value]:
+    probes = {probe.name: probe for probe in all_probes()}
+    return {name: value for name, value in values.forms.items() if name in probes and values.fresh(probes[name])}

@@ -120,7 +120,7 @@ class Bounded:
             exact, allowed = self._exact(operands)
             got = numbers(self._name, result, ftz=False)
             same = (got == exact) | (np.isnan(got) & np.isnan(exact))
-            near = np.abs(got - exact) <= allowed
+            near = np.isfinite(exact) & np.isfinite(got) & (np.abs(got - exact) <= allowed)
             past = np.isinf(got) & (np.sign(got) == np.sign(exact)) & (np.abs(exact) + allowed > self._largest)
             return np.asarray(~(same | near | past))
 
