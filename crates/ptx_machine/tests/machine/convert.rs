@@ -283,8 +283,10 @@ fn f32_narrows_to_f16() {
 fn f32_and_f64() {
     let rows: Vec<_> = F32_EDGES.iter().map(|&v| vec![v]).collect();
     check("cvt.f64.f32 %out, %a;", F64, &[F32], &rows, |r| {
-        let x = f64::from(f32::from_bits(r[0] as u32));
-        if x.is_nan() { 0xfff8_0000_0000_0000 } else { x.to_bits() }
+        let x = f32::from_bits(r[0] as u32);
+        // Sign and payload stay; the payload's highest bit is set.
+        let nan = (r[0] & 0x8000_0000) << 32 | 0x7ff8_0000_0000_0000 | (r[0] & 0x7f_ffff) << 29;
+        if x.is_nan() { nan } else { f64::from(x).to_bits() }
     });
     let wide: Vec<_> =
         [0.1, -0.1, 1e-50, 1e-42, 3e38, 3.5e38, -1e300, 1.0 + 2f64.powi(-24), 1.0 + 3.0 * 2f64.powi(-24)]
@@ -326,7 +328,5 @@ fn bf16_is_the_top_of_an_f32() {
         kept + u64::from(lost > 0x8000 || (lost == 0x8000 && kept & 1 == 1))
     });
     let rows: Vec<_> = F32_EDGES.iter().map(|&v| vec![v >> 16]).collect();
-    check("cvt.f32.bf16 %out, %a;", F32, &[B16], &rows, |r| {
-        if f32::from_bits((r[0] << 16) as u32).is_nan() { 0x7fff_ffff } else { r[0] << 16 }
-    });
+    check("cvt.f32.bf16 %out, %a;", F32, &[B16], &rows, |r| r[0] << 16);
 }
