@@ -201,6 +201,7 @@ fn saturate(bits: u64) -> u64 {
 }
 
 type Binary = fn(f32, f32) -> f32;
+type WideBinary = fn(f64, f64) -> f64;
 
 /// Zero, where the result lies below the normal numbers before it is rounded to a subnormal one; `wide` is the result
 /// in f64, which is rounded to the precision of f32 at a place where that has exponents enough.
@@ -212,7 +213,7 @@ fn flush_result(bits: u64, wide: f64) -> u64 {
 #[test]
 fn subnormal_numbers_are_flushed_only_where_written() {
     let pairs = product(&[F32_EDGES, F32_EDGES]);
-    let ops: [(&str, Binary, fn(f64, f64) -> f64); 4] = [
+    let ops: [(&str, Binary, WideBinary); 4] = [
         ("add.rn", |a, b| a + b, |a, b| a + b),
         ("sub.rn", |a, b| a - b, |a, b| a - b),
         ("mul.rn", |a, b| a * b, |a, b| a * b),
