@@ -21,6 +21,7 @@ _CODES = {
     "split-naive": Code.BOUND_EXCEEDED,
     "memory": Code.KERNEL_MISBEHAVES,
     "executes": Code.KERNEL_MISBEHAVES,
+    "scratch": Code.BITS_DIFFER,
 }
 _AGAINST_F64 = ("oracle", "naive")
 

@@ -11,6 +11,7 @@ from diffcheck.review.tables.base import Cell, Table, table, yes
 
 _SAYS = {
     "bits": "same bits",
+    "scratch": "what the splits left, to the bit",
     "oracle": "within its bound of f64",
     "naive": "within its bound of f64",
     "split-naive": "within both bounds",
