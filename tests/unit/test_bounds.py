@@ -179,6 +179,8 @@ def test_bounds_say_something() -> None:
         plan = plan_for(case)
         reference = oracle_for(generate(case, plan))
         bound = split_bound(case, plan, reference)
+        if np.abs(reference.out).max() < 2.0**-149:
+            continue  # the smallest f32 is above every output: no error is relative to those
         assert bound.relative(reference.out).max() < 2.0**-11 / 2
         if case.generator == "random":
             assert bound.kind == "statistical"
