@@ -1,10 +1,12 @@
 //! Decoded instructions: operands are slots of register files, branches are indices, modifiers are enums.
 
+mod collective;
 mod word;
 
 use crate::ast::Special;
 use crate::types::{Scalar, Space};
 
+pub(crate) use collective::{AtomOp, BarrierVote, ReduxOp};
 pub(crate) use word::{Carry, CarryOp, Halves, WordOp};
 
 /// Lanes of a warp.
@@ -501,6 +503,8 @@ pub(crate) enum Op {
     Load(Access),
     /// Parts from `s` to `[s4 + imm]`.
     Store(Access),
+    /// Old parts of `[s4 + imm]` to `d`, new ones made with `s` in their place.
+    Atom(Access, AtomOp),
     IsSpace(Space),
     /// To `[s0 + low half of imm]` from `[s1 + high half of imm]`, reading `s2` bytes where given.
     AsyncCopy(AsyncCopy),
@@ -512,6 +516,18 @@ pub(crate) enum Op {
     Shfl(ShflMode),
     /// Predicate `s0`, members `s1`.
     Vote(VoteMode),
+    /// `d0 = ` members (`s1`) with the value `s0` of this lane; `d1`: all have.
+    Match {
+        all: bool,
+        wide: bool,
+    },
+    /// `d0 = ` the values `s0` of the members `s1`, joined.
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+    },
+    /// `d0 = ` the leader of the members `s0`, `d1`: this lane is it.
+    Elect,
     ActiveMask,
     /// `d0 = ` instructions that the warp has executed: a clock for kernels that are not strict.
     Clock {
@@ -524,6 +540,11 @@ pub(crate) enum Op {
         kind: Barrier,
         counted: bool,
         aligned: bool,
+    },
+    /// The same, and `d0 = ` what its threads vote with predicate `s2`.
+    BarrierVote {
+        vote: BarrierVote,
+        counted: bool,
     },
     /// `imm`: target in the low half, reconvergence point in the high half.
     Branch,
@@ -540,7 +561,7 @@ impl Op {
     /// The memory operand of a load, a store or an atomic operation.
     pub fn access(&self) -> Option<&Access> {
         match self {
-            Op::Load(access) | Op::Store(access) => Some(access),
+            Op::Load(access) | Op::Store(access) | Op::Atom(access, _) => Some(access),
             _ => None,
         }
     }

@@ -11,8 +11,9 @@ from typing import Final
 from diffcheck.opcodes.kernel import Body
 from diffcheck.opcodes.templates.address import cvta, isspacep, named_variable
 from diffcheck.opcodes.templates.async_copy import async_copy
+from diffcheck.opcodes.templates.atomic import atomic
 from diffcheck.opcodes.templates.carry import carry
-from diffcheck.opcodes.templates.collective import active, one_value, shuffle, vote
+from diffcheck.opcodes.templates.collective import active, elect, one_value, shuffle, vote
 from diffcheck.opcodes.templates.control import branch, end
 from diffcheck.opcodes.templates.functions import call, indexed_branch, store_param
 from diffcheck.opcodes.templates.memory import load, store
@@ -37,6 +38,7 @@ def _store(bound: Bound) -> Body:
 TEMPLATES: Final[dict[str, Template]] = {
     "activemask": active,
     "addc": carry,
+    "atom": atomic,
     "bar": barrier,
     "barrier": barrier,
     "bra": branch,
@@ -44,15 +46,18 @@ TEMPLATES: Final[dict[str, Template]] = {
     "call": call,
     "cp": async_copy,
     "cvta": cvta,
+    "elect": elect,
     "exit": end,
     "fence": fence,
     "griddepcontrol": fence,
     "isspacep": isspacep,
     "ld": load,
+    "ldu": load,
     "madc": carry,
     "match": one_value,
     "membar": fence,
     "mov": _move,
+    "red": atomic,
     "redux": one_value,
     "ret": end,
     "shfl": shuffle,
@@ -61,7 +66,16 @@ TEMPLATES: Final[dict[str, Template]] = {
     "vote": vote,
 }
 
+_HINT: Final = "it is a hint, which leaves no trace in memory or registers"
+
 UNTESTABLE: Final[dict[str, str]] = {
+    "applypriority": _HINT,
+    "createpolicy": "what a policy looks like is not defined",
+    "discard": "what it discards has no defined value",
+    "nanosleep": _HINT,
+    "pmevent": _HINT,
+    "prefetch": _HINT,
+    "prefetchu": _HINT,
     "trap": "it ends the launch with an error, so there is no result to compare",
 }
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from diffcheck.opcodes.fields import Field
 from diffcheck.opcodes.kernel import Body
-from diffcheck.opcodes.templates.memory import BLOCK, Place, generic, place, rows_for_few
+from diffcheck.opcodes.templates.memory import BLOCK, Place, generic, place, rows_for_few, space_of
 from py_builder_kernel.ptx.table import Bound
 
 _DATA: Final = (Field("e", "b32"),)
@@ -17,7 +17,7 @@ _SPACES: Final = ("global", "shared", "local", "const")
 
 def cvta(bound: Bound) -> Body:
     """A test of `cvta`: a word that was stored through one kind of address is loaded through the other."""
-    space = bound.words["space"]
+    space = space_of(bound) or ""
     if space == "param":
         return _parameter(bound)
     if bound.form.operands[-1] == "name":

@@ -7,7 +7,7 @@ from typing import Final
 
 from diffcheck.opcodes.fields import Field
 from diffcheck.opcodes.kernel import Body
-from diffcheck.opcodes.templates.memory import BLOCK, Place, place, rows_for_few
+from diffcheck.opcodes.templates.memory import BLOCK, Place, place, policy, rows_for_few
 from py_builder_kernel.ptx.table import Bound
 
 _WORDS: Final = tuple(Field(f"e{index}", "b32") for index in range(4))
@@ -21,11 +21,12 @@ def async_copy(bound: Bound) -> Body:
     if "what" in bound.words:
         return _groups(bound)
     slots: list[Place] = []
-    lines: list[str] = []
+    hint, declared, made = policy(bound)
+    lines: list[str] = [*made]
     outputs: list[Field] = []
     reads: list[str] = []
     for size in _SIZES[bound.words["cache"]]:
-        for given in (None, "%count"):
+        for given in _counts(bound):
             number = len(slots)
             slots.append(place("shared", str(number)))
             base = slots[-1].base
@@ -33,11 +34,19 @@ def async_copy(bound: Bound) -> Body:
             if given:
                 # Bytes that are copied; the rest of the destination becomes zero.
                 lines.append(f"rem.u32 %count, %t, {size + 1};")
-            lines.append(f"{bound.mnemonic} [{base}], [%in], {size}{f', {given}' if given else ''};")
+            lines.append(f"{bound.mnemonic} [{base}], [%in], {size}{f', {given}' if given else ''}{hint};")
             taken = [Field(f"d{number}_{word}", "b32") for word in range(size // 4)]
             outputs += taken
             reads += [f"ld.shared.b32 %{field.name}, [{base}+{4 * word}];" for word, field in enumerate(taken)]
-    return _body(slots, [*lines, "cp.async.wait_all;", *reads], outputs)
+    return _body(slots, [*lines, "cp.async.wait_all;", *reads], outputs, declared)
+
+
+def _counts(bound: Bound) -> tuple[str | None, ...]:
+    """What says how many bytes are read, where the form takes it: always, or not at all."""
+    words = bound.form.operands
+    if "in:u32?" in words:
+        return None, "%count"
+    return ("%count",) if "in:u32" in words else (None,)
 
 
 def _groups(bound: Bound) -> Body:
@@ -60,8 +69,8 @@ def _groups(bound: Bound) -> Body:
     return _body([first, second], lines, outputs)
 
 
-def _body(slots: list[Place], lines: list[str], outputs: list[Field]) -> Body:
-    registers = [".reg .b32 %count;", *(line for slot in slots for line in slot.registers)]
+def _body(slots: list[Place], lines: list[str], outputs: list[Field], declared: tuple[str, ...] = ()) -> Body:
+    registers = [".reg .b32 %count;", *declared, *(line for slot in slots for line in slot.registers)]
     variables = tuple(line for slot in slots for line in slot.variables)
     rows = partial(rows_for_few, _WORDS)
     return Body(_WORDS, tuple(outputs), tuple(lines), rows, tuple(registers), variables, BLOCK)

@@ -120,6 +120,13 @@ def active(bound: Bound) -> Body:
     return Body((), (Field("d", "b32"),), (f"{bound.mnemonic} %d;",), dict, block=2 * LANES)
 
 
+def elect(bound: Bound) -> Body:
+    """A test of `elect`: which lane of each mask leads."""
+    outputs = (Field("d", "b32"), Field("q", "pred"))
+    lines = (f"mov.b32 %d, {ABSENT};", "setp.ne.u32 %q, 0, 0;", f"@%p {bound.mnemonic} %d|%q, %m;")
+    return Body(_MEMBERS, outputs, lines, membership, block=2 * LANES)
+
+
 def one_value(bound: Bound) -> Body:
     """A test of `match` and `redux`: the lanes of a mask bring values, a few of them alike."""
     source = next(word for word in bound.form.operands if word.startswith("in:"))

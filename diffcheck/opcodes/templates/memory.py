@@ -23,6 +23,14 @@ _LOADED: Final = ("global", "shared", "local", "const")
 _STORED: Final = ("global", "shared", "local")
 
 
+_GLOBAL: Final = ("global",)
+
+
+def _is_global(bound: Bound) -> bool:
+    """Whether a form without a space is for addresses of global memory alone."""
+    return "mmio" in bound.words or any(bound.words.get(name) is not None for name in ("hint", "evict", "prefetch"))
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an access goes: what declares it, what makes the address `%at` (`%at32` in shared memory), and `base`."""
@@ -81,6 +89,19 @@ def generic(space: str, suffix: str = "") -> Place:
     return Place(inner.variables, registers, (*lines, f"cvta.{space}.u64 {at}, {source};"), at)
 
 
+def space_of(bound: Bound) -> str | None:
+    """The space that a form names, without the part that says whose: `shared::cta` is `shared`."""
+    space = bound.words.get("space")
+    return None if space is None else space.partition("::")[0]
+
+
+def policy(bound: Bound) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The cache policy that a form with a hint takes last: its operand, the registers and the lines that make it."""
+    if bound.words.get("hint") is None:
+        return "", (), ()
+    return ", %policy", (".reg .b64 %policy;",), ("createpolicy.fractional.L2::evict_first.b64 %policy, 0f3F800000;",)
+
+
 def vector(names: list[str]) -> str:
     """Registers as an instruction's vector operand, or as its scalar."""
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
@@ -94,21 +115,22 @@ def elements(bound: Bound, letter: str, narrow: bool) -> tuple[Field, ...]:
 
 def load(bound: Bound) -> Body:
     """A test of `ld`."""
-    space = bound.words.get("space")
+    space = space_of(bound)
     if space == "param":
         return _load_parameter(bound)
     sources = elements(bound, "e", narrow=True)
-    spaces = _LOADED if space is None else (space,)
+    spaces = (_GLOBAL if _is_global(bound) else _LOADED) if space is None else (space,)
     outputs: list[Field] = []
-    lines: list[str] = []
+    hint, declared, made = policy(bound)
+    lines: list[str] = [*made]
     variables: list[str] = []
-    registers: list[str] = []
+    registers: list[str] = [*declared]
     for index, where in enumerate(spaces):
         results = elements(bound, f"d{where[0]}" if space is None else "d", narrow=False)
         outputs += results
         taken = vector([f"%{field.name}" for field in results])
         if where == "global":
-            lines.append(f"{bound.mnemonic} {taken}, [%in];")
+            lines.append(f"{bound.mnemonic} {taken}, [%in]{hint};")
             continue
         slot = place(where, str(index)) if space else generic(where, str(index))
         variables += slot.variables
@@ -116,7 +138,7 @@ def load(bound: Bound) -> Body:
         lines += slot.lines
         if where != "const":
             lines += _put(sources, "" if space is None else f".{where}", slot.base)
-        lines.append(f"{bound.mnemonic} {taken}, [{slot.base}];")
+        lines.append(f"{bound.mnemonic} {taken}, [{slot.base}]{hint};")
     # In the row of a global load lie the loaded elements and nothing else, so that vectors are aligned.
     return Body(
         sources,
@@ -153,26 +175,27 @@ def _load_parameter(bound: Bound) -> Body:
 
 def store(bound: Bound) -> Body:
     """A test of `st`."""
-    space = bound.words.get("space")
+    space = space_of(bound)
     sources = elements(bound, "e", narrow=True)
     given = vector([f"%{field.name}" for field in sources])
     size = sources[0].bits // 8
     outputs: list[Field] = []
-    lines: list[str] = []
+    hint, declared, made = policy(bound)
+    lines: list[str] = [*made]
     variables: list[str] = []
-    registers: list[str] = []
+    registers: list[str] = [*declared]
     by_hand: list[str] = []
-    for index, where in enumerate(_STORED if space is None else (space,)):
+    for index, where in enumerate((_GLOBAL if _is_global(bound) else _STORED) if space is None else (space,)):
         results = elements(bound, f"d{where[0]}" if space is None else "d", narrow=True)
         outputs += results
         if where == "global":
-            lines.append(f"{bound.mnemonic} [%out], {given};")
+            lines.append(f"{bound.mnemonic} [%out], {given}{hint};")
             by_hand += [field.name for field in results]
             continue
         slot = place(where, str(index)) if space else generic(where, str(index))
         variables += slot.variables
         registers += slot.registers
-        lines += [*slot.lines, f"{bound.mnemonic} [{slot.base}], {given};"]
+        lines += [*slot.lines, f"{bound.mnemonic} [{slot.base}], {given}{hint};"]
         lines += _get(results, "" if space is None else f".{where}", slot.base, size)
     return Body(
         sources,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from diffcheck.opcodes.fields import Columns, Field
 from diffcheck.opcodes.kernel import Body
 from diffcheck.opcodes.operands.columns import rows_for
@@ -44,11 +46,28 @@ def barrier(bound: Bound) -> Body:
         return _body(["st.shared.b32 [%mine], %e;", f"{bound.mnemonic} 0xffffffff;", *_partner(5, "d")])
     if "arrive" in bound.words:
         return _arrival(bound)
+    if "red" in bound.words:
+        return _count(bound)
     lines = ["st.shared.b32 [%mine], %e;", f"{bound.mnemonic} 0;", *_partner(32, "d")]
     # Again, with a number of threads: barrier 3, after a plain barrier that keeps the tile from being written early.
     lines += ["bar.sync 0;", "not.b32 %lane, %e;", "st.shared.b32 [%mine], %lane;", f"{bound.mnemonic} 3, {_BLOCK};"]
     lines += _partner(33, "n")
     return _body(lines, (Field("d", "b32"), Field("n", "b32")))
+
+
+def _count(bound: Bound) -> Body:
+    """Predicates of a block with all, none, and some true, plain and negated."""
+    kind = bound.dtype("out:type").name
+    count = f"{_BLOCK}, " if bound.form.operands.count("in:u32") == 2 else ""
+    lines = tuple(f"{bound.mnemonic} %{name}, 0, {count}{given};" for name, given in (("d", "%a"), ("e", "!%a")))
+    return Body((Field("a", "pred"),), (Field("d", kind), Field("e", kind)), lines, _predicates, block=_BLOCK)
+
+
+def _predicates() -> Columns:
+    number = np.arange(4 * _BLOCK, dtype=np.uint64)
+    some = np.where(number // np.uint64(_BLOCK) == 2, number % np.uint64(5) == 0, number == np.uint64(4 * _BLOCK - 1))
+    a = np.select([number < _BLOCK, number < 2 * _BLOCK], [np.ones(number.size), np.zeros(number.size)], some)
+    return {"a": a.astype(np.uint64)}
 
 
 def _arrival(bound: Bound) -> Body:

@@ -4,7 +4,7 @@ use super::observe::Observer;
 use super::race::{Detector, GlobalShadow};
 use super::schedule::Schedule;
 use super::spaces::Spaces;
-use super::warp::{Stop, Warp};
+use super::warp::{Stop, Vote, Warp};
 use super::{Geometry, Isa, Job, Limits};
 use crate::fault::{FaultKind, Trap};
 use crate::launch::LaunchStats;
@@ -30,6 +30,8 @@ struct Arrivals {
     threads: u32,
     /// The number of threads that it waits for, where the instruction says so.
     count: Option<u32>,
+    /// What the threads that are there say, where the instruction counts.
+    vote: Option<Vote>,
 }
 
 /// How far a block has come.
@@ -171,14 +173,25 @@ impl<'a> BlockRunner<'a> {
                 return Err(located(warp, Trap::lanes(FaultKind::StepLimit, 0, message)));
             }
             Stop::Turn => {}
-            Stop::Barrier { kind, id, count } => {
-                self.arrive(w, kind, id, count).map_err(|trap| Located { trap, warp: w, at: self.warps[w].at })?;
+            Stop::Barrier { kind, id, count, vote } => {
+                self.arrive(w, kind, id, count, vote).map_err(|trap| Located {
+                    trap,
+                    warp: w,
+                    at: self.warps[w].at,
+                })?;
             }
         }
         Ok(())
     }
 
-    fn arrive(&mut self, w: usize, kind: Barrier, id: u32, count: Option<u32>) -> Result<(), Box<Trap>> {
+    fn arrive(
+        &mut self,
+        w: usize,
+        kind: Barrier,
+        id: u32,
+        count: Option<u32>,
+        vote: Option<Vote>,
+    ) -> Result<(), Box<Trap>> {
         let bad = |message: String| Err(Trap::lanes(FaultKind::BadBarrier, 0, message));
         if id as usize >= BARRIERS {
             return bad(format!("barrier {id} does not exist; allowed: 0 to {}", BARRIERS - 1));
@@ -195,6 +208,14 @@ impl<'a> BlockRunner<'a> {
         if count.is_some_and(|count| barrier.threads + 32 > count) {
             return bad(format!("more threads than the count {} arrive at barrier {id}", barrier.threads));
         }
+        barrier.vote = match (barrier.vote, vote) {
+            (None, vote) if barrier.threads == 0 => vote,
+            (None, None) => None,
+            (Some(all), Some(own)) if all.how == own.how => {
+                Some(Vote { yes: all.yes + own.yes, threads: all.threads + own.threads, ..own })
+            }
+            _ => return bad(format!("warps vote in different ways, or not at all, at barrier {id}")),
+        };
         barrier.threads += 32;
         barrier.count = count;
         if let Some(races) = &mut self.races {
@@ -213,7 +234,11 @@ impl<'a> BlockRunner<'a> {
 
     /// Lets the warps at a barrier go on.
     fn open(&mut self, id: usize) {
-        self.barriers[id] = Arrivals::default();
+        let Arrivals { vote, .. } = std::mem::take(&mut self.barriers[id]);
+        let waiting = self.warps.iter_mut().zip(&self.states).filter(|(_, s)| **s == State::Waiting(id));
+        if let Some(vote) = vote {
+            waiting.for_each(|(warp, _)| warp.answer(vote));
+        }
         if let Some(races) = &mut self.races {
             let waiting = self.states.iter().enumerate().filter(|(_, s)| **s == State::Waiting(id));
             races.open(id, waiting.map(|(w, _)| w));
@@ -228,7 +253,7 @@ impl<'a> BlockRunner<'a> {
         let alive = self.states.iter().filter(|&&s| s != State::Exited).count() as u32;
         let mut opened = false;
         for id in 0..BARRIERS {
-            let Arrivals { threads, count } = self.barriers[id];
+            let Arrivals { threads, count, .. } = self.barriers[id];
             if threads > 0 && count.is_none() && threads >= alive * 32 {
                 self.open(id);
                 opened = true;

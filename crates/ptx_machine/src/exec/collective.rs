@@ -9,7 +9,7 @@ use crate::program::{FULL, Inst, LANES, ShflMode, Slot, VoteMode};
 type Checked<T> = Result<T, Box<Trap>>;
 
 /// The member mask of each executing lane, checked: it names the lane itself and only lanes that execute with it.
-fn members<'a>(regs: &'a Regs<'_>, s: Slot, mask: u32, live: u32) -> Checked<&'a [u32; LANES]> {
+pub(super) fn members<'a>(regs: &'a Regs<'_>, s: Slot, mask: u32, live: u32) -> Checked<&'a [u32; LANES]> {
     known(regs, s, mask, "the member mask")?;
     let masks = regs.get32(s);
     if masks.iter().enumerate().all(|(l, &named)| mask >> l & 1 == 0 || named == mask) {

@@ -1,5 +1,7 @@
 //! Loads and stores: every lane's address is checked, then all lanes are moved.
 
+use std::sync::atomic::{Ordering, fence};
+
 use super::convert::extend;
 use super::lanes::each;
 use super::race::Effect;
@@ -9,7 +11,7 @@ use super::spaces::Spaces;
 use super::witness::Witness;
 use crate::fault::{FaultKind, Trap};
 use crate::memory::Segment;
-use crate::program::{Access, FULL, Inst, LANES, Slot};
+use crate::program::{Access, FULL, Inst, LANES, Order, Slot};
 use crate::types::{Kind, Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -49,7 +51,11 @@ pub(super) fn load(
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
         let _held = witness.access(&group, &a, Effect::Load, None)?;
+        let _whole = group.segment.whole(a.order != Order::Weak && a.ty.bytes() == 8);
         load_group(regs, i, a, &group);
+        if a.order != Order::Weak {
+            fence(Ordering::Acquire);
+        }
         Ok(())
     })
 }
@@ -68,21 +74,31 @@ pub(super) fn store(
     });
     for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
         if !group.segment.writable {
-            let lane = group.mask.trailing_zeros();
-            let message = format!("stores to `{}`, which is read-only", group.segment.name);
-            let address = Some(addresses[lane as usize]);
-            return Err(Box::new(Trap { kind: FaultKind::ReadOnly, lane: Some(lane), address, message }));
+            return Err(read_only(&group, &addresses));
         }
         let is_known = group.mask & !known == 0;
         let unknown = if is_known { 0 } else { shadow::stored(regs, i, a, &group, &addresses)? };
         let same = |l: usize, m: usize| stores_same(regs, i, a, l, m);
         let _held = witness.access(&group, &a, Effect::Store, Some(&same))?;
+        let _whole = group.segment.whole(a.order != Order::Weak && a.ty.bytes() == 8);
+        if a.order != Order::Weak {
+            fence(Ordering::Release);
+        }
         store_group(regs, i, a, &group);
         if unknown != 0 {
             shadow::mark(regs, i, a, &group, unknown);
         }
         Ok(())
     })
+}
+
+/// What is wrong with a store to the group's memory.
+#[cold]
+pub(super) fn read_only(group: &Group<'_>, addresses: &[u64; LANES]) -> Box<Trap> {
+    let lane = group.mask.trailing_zeros();
+    let message = format!("stores to `{}`, which is read-only", group.segment.name);
+    let address = Some(addresses[lane as usize & (LANES - 1)]);
+    Box::new(Trap { kind: FaultKind::ReadOnly, lane: Some(lane), address, message })
 }
 
 /// Whether two lanes store the same value.
@@ -176,22 +192,22 @@ fn misalignment(spaces: &Spaces<'_>, warp: usize, a: Access, lane: usize, addres
     Box::new(Trap { kind: FaultKind::Misaligned, lane: Some(lane as u32), address: Some(address), message })
 }
 
-/// The lanes in which all of the access, or one part of it, was written.
+/// The lanes of `mask` in which all of the access, or one part of it, was written.
 #[inline]
-fn written(group: &Group<'_>, at: u64, bytes: u32) -> u32 {
+pub(super) fn written(group: &Group<'_>, mask: u32, at: u64, bytes: u32) -> u32 {
     if group.segment.all_written() {
         return FULL;
     }
-    lanes(group.mask).fold(0, |m, l| m | u32::from(group.segment.is_written(group.offsets[l] + at, bytes)) << l)
+    lanes(mask).fold(0, |m, l| m | u32::from(group.segment.is_written(group.offsets[l] + at, bytes)) << l)
 }
 
 #[inline]
 fn load_group(regs: &mut Regs<'_>, i: &Inst, a: Access, group: &Group<'_>) {
     let bytes = a.ty.bytes();
-    let all = written(group, 0, bytes * u32::from(a.count));
+    let all = written(group, group.mask, 0, bytes * u32::from(a.count));
     for part in 0..u32::from(a.count) {
         let at = u64::from(part * bytes);
-        let known = if all & group.mask == group.mask { all } else { written(group, at, bytes) };
+        let known = if all & group.mask == group.mask { all } else { written(group, group.mask, at, bytes) };
         let d = i.d[part as usize];
         if a.wide >> part & 1 != 0 {
             let mut out = [0u64; LANES];
@@ -216,7 +232,7 @@ fn load32(group: &Group<'_>, at: u64, ty: Scalar, narrow: bool, out: &mut [u32; 
     if ty.bytes() == 4 {
         let words = group.segment.words();
         for l in lanes(group.mask) {
-            out[l] = words[((group.offsets[l] + at) / 4) as usize].load(std::sync::atomic::Ordering::Relaxed);
+            out[l] = words[((group.offsets[l] + at) / 4) as usize].load(Ordering::Relaxed);
         }
         return;
     }

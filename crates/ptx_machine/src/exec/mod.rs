@@ -1,7 +1,9 @@
 //! Execution: blocks on host threads, warps in turns, 32 lanes at a time.
 
+mod agree;
 mod approx;
 mod async_copy;
+mod atomic;
 mod bits;
 mod block;
 mod carry;

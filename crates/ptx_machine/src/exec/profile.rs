@@ -63,7 +63,9 @@ impl Counters {
         }
         match step.inst.op {
             Op::Branch => counter.diverged += u64::from(step.active != step.mask),
-            Op::Load(access) | Op::Store(access) => counter.access(step.inst, access, step.active, regs),
+            Op::Load(access) | Op::Store(access) | Op::Atom(access, _) => {
+                counter.access(step.inst, access, step.active, regs);
+            }
             Op::AsyncCopy(how) => counter.copy(step.inst, how, step.active, regs),
             _ => {}
         }

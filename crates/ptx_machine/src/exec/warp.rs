@@ -1,6 +1,7 @@
 //! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
 
 mod calls;
+mod votes;
 
 use super::async_copy::Copies;
 use super::observe::{Observer, Step};
@@ -10,9 +11,9 @@ use super::schedule::Schedule;
 use super::shadow::{self, File};
 use super::spaces::Spaces;
 use super::witness::Witness;
-use super::{Isa, bits, carry, collective, compare, convert, float, int, memory, word};
+use super::{Isa, agree, atomic, bits, carry, collective, compare, convert, float, int, memory, word};
 use crate::fault::{FaultKind, Trap};
-use crate::program::{Barrier, Inst, NO_MEETING, Op, Program, Slot};
+use crate::program::{Barrier, BarrierVote, Inst, NO_MEETING, Op, Program, Slot};
 
 /// Lanes that run together.
 #[derive(Debug, Clone, Copy)]
@@ -31,9 +32,18 @@ pub(super) enum Stop {
     /// All lanes have exited.
     Exited,
     /// It arrived at a block barrier: id and, where given, the number of threads.
-    Barrier { kind: Barrier, id: u32, count: Option<u32> },
+    Barrier { kind: Barrier, id: u32, count: Option<u32>, vote: Option<Vote> },
     /// It used up its turn.
     Turn,
+}
+
+/// What the threads of a warp say at a barrier that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Vote {
+    pub how: BarrierVote,
+    /// Threads that say yes, and all.
+    pub yes: u32,
+    pub threads: u32,
 }
 
 /// Counts of one warp.
@@ -175,7 +185,11 @@ impl<'p> Warp<'p> {
     ) -> Result<Flow, Box<Trap>> {
         let next = witness.at + 1;
         match inst.op {
-            Op::Barrier { kind, counted, aligned } => self.barrier(inst, active, kind, counted, aligned),
+            Op::Barrier { kind, counted, aligned } => self.barrier(inst, active, (kind, None), counted, aligned),
+            Op::BarrierVote { vote, counted } => {
+                let vote = self.vote(inst, active, vote)?;
+                self.barrier(inst, active, (Barrier::Sync, Some(vote)), counted, true)
+            }
             Op::Branch => {
                 self.part(active, mask, inst, next);
                 Ok(Flow::Frames)
@@ -239,9 +253,13 @@ impl<'p> Warp<'p> {
             Op::AsyncCommit => self.copies.commit(active),
             Op::AsyncWait => self.copies.wait_group(spaces, &mut witness, active, inst.imm as u32),
             Op::AsyncWaitAll => self.copies.wait_all(spaces, &mut witness, active),
+            Op::Atom(access, op) => atomic::atom(regs, spaces, &mut witness, inst, (access, op), active)?,
             Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
             Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,
             Op::Vote(mode) => collective::vote(regs, inst, mode, active, self.live)?,
+            Op::Match { all, wide } => agree::match_lanes(regs, inst, (all, wide), active, self.live)?,
+            Op::Redux { op, signed } => agree::redux(regs, inst, (op, signed), active, self.live)?,
+            Op::Elect => agree::elect(regs, inst, active, self.live)?,
             Op::Clock { wide } => collective::clock(regs, inst, wide, self.counts.instructions, active),
             Op::ActiveMask => collective::active_mask(regs, inst, active),
             Op::WarpSync => {
@@ -250,8 +268,9 @@ impl<'p> Warp<'p> {
                     races.warp_sync(self.index, masks, active);
                 }
             }
-            // Stores are seen at once: a fence moves no data.
+            // Stores are seen at once: a fence moves no data, but it holds the host's processor to the order, too.
             Op::Fence(order, scope) => {
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
                 if let Some(races) = witness.races {
                     races.fence(self.index, active, order, scope);
                 }
@@ -259,6 +278,7 @@ impl<'p> Warp<'p> {
             // No data is moved, or what the warp runs next was changed already.
             Op::Nop
             | Op::Barrier { .. }
+            | Op::BarrierVote { .. }
             | Op::Branch
             | Op::BranchIndexed
             | Op::Call
@@ -305,7 +325,7 @@ impl<'p> Warp<'p> {
         &mut self,
         inst: &Inst,
         active: u32,
-        kind: Barrier,
+        (kind, vote): (Barrier, Option<Vote>),
         counted: bool,
         aligned: bool,
     ) -> Result<Flow, Box<Trap>> {
@@ -319,6 +339,6 @@ impl<'p> Warp<'p> {
         let id = collective::uniform(&self.regs, inst.s[0], active, "the barrier's id")?;
         let threads = || collective::uniform(&self.regs, inst.s[1], active, "the barrier's thread count");
         let count = counted.then(threads).transpose()?;
-        Ok(Flow::Stop(Stop::Barrier { kind, id, count }))
+        Ok(Flow::Stop(Stop::Barrier { kind, id, count, vote }))
     }
 }

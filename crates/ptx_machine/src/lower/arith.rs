@@ -72,8 +72,7 @@ impl Lower<'_, '_> {
         no_other_words(c, &["rn", "rz", "rm", "rp", "ftz", "sat", "relu", "NaN", "xorsign", "abs", "approx", "full"])?;
         let is_approx = matches!(op, FloatOp::Approx(_));
         let shape = shape_of(ty)?;
-        // An operation that the table lets through only where the module is not strict may differ on a device.
-        self.approximate |= is_approx || c.bound.refused().is_some();
+        self.approximate |= is_approx;
         self.plain(c, Op::Float(op, shape, mode(c)), ty, sources)
     }
 }

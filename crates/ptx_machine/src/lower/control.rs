@@ -2,8 +2,8 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Barrier, Inst, Op, Order, ShflMode, Slot, VoteMode};
-use crate::types::Scalar;
+use crate::program::{Barrier, BarrierVote, Inst, Op, Order, ReduxOp, ShflMode, Slot, VoteMode};
+use crate::types::{Kind, Scalar};
 
 impl Lower<'_, '_> {
     pub(super) fn control(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
@@ -26,7 +26,7 @@ impl Lower<'_, '_> {
             "ret" if !self.function.is_entry => Ok(Inst::new(Op::Return)),
             "ret" | "exit" => Ok(Inst::new(Op::Exit)),
             "trap" => Ok(Inst::new(Op::Trap)),
-            "membar" | "fence" => {
+            "membar" | "fence" if !c.has("proxy") => {
                 // A plain `fence` is one of acq_rel; membar is a synonym of fence.sc.
                 let without = if c.bound.form.opcode == "fence" { Order::AcqRel } else { Order::Sc };
                 let (order, scope) = Self::order(c, without);
@@ -52,7 +52,54 @@ impl Lower<'_, '_> {
         Ok(inst)
     }
 
+    /// `barrier.red.popc.u32 d, id, count, p`.
+    fn barrier_vote(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        let vote = match () {
+            () if c.has("popc") => BarrierVote::Popc,
+            () if c.has("and") => BarrierVote::And,
+            () => BarrierVote::Or,
+        };
+        let counted = c.operands.len() == 4;
+        let result = if vote == BarrierVote::Popc { Scalar::U32 } else { Scalar::Pred };
+        let mut inst = Inst::new(Op::BarrierVote { vote, counted });
+        inst.d[0] = self.dst(Self::operand(c, 0)?, result)?;
+        inst.s[0] = self.src(Self::operand(c, 1)?, Scalar::U32)?;
+        if counted {
+            inst.s[1] = self.src(Self::operand(c, 2)?, Scalar::U32)?;
+        }
+        inst.s[2] = self.src(Self::operand(c, c.operands.len() - 1)?, Scalar::Pred)?;
+        Ok(inst)
+    }
+
+    /// `match`, `redux` and `elect`.
+    pub(super) fn agree(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        let opcode = c.bound.form.opcode.as_str();
+        let ty = c.types.first().copied().unwrap_or(Scalar::B32);
+        let op = match opcode {
+            "match" => Op::Match { all: c.has("all"), wide: ty.bytes() == 8 },
+            "elect" => Op::Elect,
+            _ => Op::Redux { op: redux_op(c), signed: ty.kind() == Kind::Signed },
+        };
+        let mut inst = Inst::new(op);
+        inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::B32)?;
+        let joined = c.bound.form.operands.get(1).is_some_and(|word| word.starts_with('|'));
+        if let Some(second) = c.operands.get(1).copied().flatten().filter(|_| joined) {
+            inst.d[1] = self.dst(second, Scalar::Pred)?;
+        }
+        let first = if joined { 2 } else { 1 };
+        if opcode == "elect" {
+            inst.s[0] = self.src(Self::operand(c, first)?, Scalar::U32)?;
+        } else {
+            inst.s[0] = self.src(Self::operand(c, first)?, ty)?;
+            inst.s[1] = self.src(Self::operand(c, first + 1)?, Scalar::U32)?;
+        }
+        Ok(inst)
+    }
+
     fn barrier(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
+        if c.has("red") {
+            return self.barrier_vote(c);
+        }
         let kind = match () {
             () if c.has("sync") => Barrier::Sync,
             () if c.has("arrive") => Barrier::Arrive,
@@ -100,5 +147,16 @@ impl Lower<'_, '_> {
         inst.s[0] = self.src(Self::operand(c, 1)?, Scalar::Pred)?;
         inst.s[1] = self.src(Self::operand(c, 2)?, Scalar::U32)?;
         Ok(inst)
+    }
+}
+
+fn redux_op(c: &Checked<'_>) -> ReduxOp {
+    match () {
+        () if c.has("add") => ReduxOp::Add,
+        () if c.has("min") => ReduxOp::Min,
+        () if c.has("max") => ReduxOp::Max,
+        () if c.has("and") => ReduxOp::And,
+        () if c.has("or") => ReduxOp::Or,
+        () => ReduxOp::Xor,
     }
 }

@@ -25,7 +25,7 @@ fn is_idle(form: &Form, words: &[Option<&str>]) -> bool {
 /// Four parts of 64 bits exist in global memory only.
 fn is_too_wide(words: &[Option<&str>]) -> bool {
     let has = |word| words.contains(&Some(word));
-    let is_elsewhere = ["shared", "local", "const", "param"].into_iter().any(has);
+    let is_elsewhere = ["shared", "shared::cta", "local", "const", "param"].into_iter().any(has);
     is_elsewhere && has("v4") && ["b64", "u64", "s64", "f64"].into_iter().any(has)
 }
 

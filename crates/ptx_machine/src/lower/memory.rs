@@ -24,7 +24,7 @@ impl Lower<'_, '_> {
         self.check_width(space, ty.bytes() * parts.len() as u32)?;
         let (wide, narrow) = (self.parts_of(parts, ty, 8), self.parts_of(parts, ty, 2));
         let (order, scope) = Self::order(c, Order::Weak);
-        let non_coherent = c.has("nc");
+        let non_coherent = c.has("nc") || c.bound.form.opcode == "ldu";
         let count = parts.len() as u8;
         let access = Access { space, ty, order, scope, non_coherent, count, wide, narrow, wide_address };
         let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
 fn is_known(word: &str) -> bool {
     let caching = ["ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc"];
     let ordering = ["weak", "volatile", "relaxed", "acquire", "release", "cta", "cluster", "gpu", "sys"];
-    let vectors = ["v2", "v4"];
+    let vectors = ["v2", "v4", "mmio"];
     caching.contains(&word)
         || ordering.contains(&word)
         || vectors.contains(&word)

@@ -5,6 +5,60 @@ use crate::ast::Instruction;
 use crate::error::{PtxError, excerpt};
 use crate::table::{Bound, fit_operands, nearest_form};
 
+const TENSOR: &str = "the order and rounding of a tensor core's sums are not defined";
+const FRAGMENT: &str = "it serves tensor cores only, which are not supported";
+const TEXTURE: &str = "there are no textures and surfaces";
+const CLUSTER: &str = "launches have no clusters";
+const BULK: &str = "there are no copies of tensors and bulk data, nor the barriers in memory that they need";
+const CONVERGED: &str = "it leaves open which lanes take part; allowed: the form with .sync";
+
+/// Instructions that are refused for a reason, by how their mnemonic starts.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("mma", TENSOR),
+    ("wmma", TENSOR),
+    ("wgmma", TENSOR),
+    ("tcgen05", TENSOR),
+    ("ldmatrix", FRAGMENT),
+    ("stmatrix", FRAGMENT),
+    ("movmatrix", FRAGMENT),
+    ("tex", TEXTURE),
+    ("tld4", TEXTURE),
+    ("txq", TEXTURE),
+    ("suld", TEXTURE),
+    ("sust", TEXTURE),
+    ("sured", TEXTURE),
+    ("suq", TEXTURE),
+    ("mapa", CLUSTER),
+    ("getctarank", CLUSTER),
+    ("barrier.cluster", CLUSTER),
+    ("multimem", "there is one device"),
+    ("mbarrier", BULK),
+    ("cp.async.bulk", BULK),
+    ("cp.async.mbarrier", BULK),
+    ("cp.reduce", BULK),
+    ("red.async", BULK),
+    ("st.async", BULK),
+    ("tensormap", BULK),
+    ("setmaxnreg", "registers are not handed from warp to warp"),
+    ("alloca", "local memory has a fixed size"),
+    ("stacksave", "local memory has a fixed size"),
+    ("stackrestore", "local memory has a fixed size"),
+    ("brkpt", "no debugger is attached"),
+    ("shfl.up", CONVERGED),
+    ("shfl.down", CONVERGED),
+    ("shfl.bfly", CONVERGED),
+    ("shfl.idx", CONVERGED),
+    ("vote.all", CONVERGED),
+    ("vote.any", CONVERGED),
+    ("vote.uni", CONVERGED),
+    ("vote.ballot", CONVERGED),
+];
+
+/// Whether the first dotted parts of a mnemonic are these.
+fn starts_with(mnemonic: &str, start: &str) -> bool {
+    mnemonic.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 impl<'a> Lower<'a, '_> {
     pub(super) fn refusal(&self, i: &Instruction<'_>, message: String, nearest: Option<String>) -> PtxError {
         PtxError { file: self.context.file.to_owned(), line: i.line, text: excerpt(i.text), message, nearest }
@@ -19,7 +73,13 @@ impl<'a> Lower<'a, '_> {
         let candidates = table.bind(i.mnemonic);
         if candidates.is_empty() {
             let opcode = i.mnemonic.split('.').next().unwrap_or("");
-            let message = if table.forms_of(opcode).next().is_some() {
+            let unsupported = UNSUPPORTED.iter().find(|(start, _)| starts_with(i.mnemonic, start));
+            if let Some((_, why)) = unsupported.filter(|(_, why)| *why != CONVERGED) {
+                return Err(self.refusal(i, format!("{opcode} is not supported: {why}"), None));
+            }
+            let message = if let Some((_, why)) = unsupported {
+                format!("{opcode} is not supported: {why}")
+            } else if table.forms_of(opcode).next().is_some() {
                 format!("{} is no supported form of {opcode}", i.mnemonic)
             } else {
                 format!("opcode {opcode} is not supported")

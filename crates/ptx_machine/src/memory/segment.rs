@@ -1,7 +1,8 @@
 //! One allocation: words that blocks may touch at the same time without undefined behaviour, and a bit a byte that
 //! says whether it was ever written.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::AllocOptions;
 use crate::error::excerpt;
@@ -41,6 +42,8 @@ pub(crate) struct Segment {
     /// A store of unknown bits leaves their bytes unwritten; elsewhere it is a fault.
     pub scratch: bool,
     words: Box<[AtomicU32]>,
+    /// Held while 64 bits are accessed as a whole.
+    wide: Mutex<()>,
     /// Bit `i` of mark `j` says that byte `32j + i` was written; `None`: all were.
     marks: Option<Box<[AtomicU32]>>,
 }
@@ -68,7 +71,18 @@ impl Segment {
         let AllocOptions { initialised, writable, scratch } = options;
         let mark = if initialised { u32::MAX } else { 0 };
         let marks = (!initialised || scratch).then(|| filled(len.div_ceil(BYTES_PER_MARK), mark));
-        Self { name: excerpt(name), number: 0, base, len, lane_words: 0, writable, scratch, words, marks }
+        Self {
+            name: excerpt(name),
+            number: 0,
+            base,
+            len,
+            lane_words: 0,
+            writable,
+            scratch,
+            words,
+            wide: Mutex::new(()),
+            marks,
+        }
     }
 
     /// `len` bytes of scratch that no one has written, a copy for each of `lanes` lanes (0: one shared by all).
@@ -84,6 +98,7 @@ impl Segment {
             writable: true,
             scratch: true,
             words: filled(count, u32::MAX),
+            wide: Mutex::new(()),
             marks: Some(filled(count * 4 / BYTES_PER_MARK, 0)),
         }
     }
@@ -201,6 +216,31 @@ impl Segment {
                 let _ = self.words[i].fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | new));
             }
         }
+    }
+
+    /// Replaces the `size` bytes at `offset` (2, 4 or 8, dividing it) by what `f` makes of them, if anything, with no
+    /// other such operation between; gives back what they were.
+    pub fn update(&self, offset: u64, size: u32, f: impl Fn(u64) -> Option<u64>) -> u64 {
+        if size == 8 {
+            let _whole = self.whole(true);
+            let old = self.load(offset, 8);
+            if let Some(new) = f(old) {
+                self.store(offset, 8, new);
+            }
+            return old;
+        }
+        let shift = (offset & 3) * 8;
+        let keep = u32::MAX >> (32 - 8 * size);
+        let part = |word: u32| u64::from(word >> shift & keep);
+        let swap = |word: u32| f(part(word)).map(|new| word & !(keep << shift) | (new as u32 & keep) << shift);
+        let old = self.words[(offset / 4) as usize].fetch_update(AcqRel, Acquire, swap);
+        part(old.unwrap_or_else(|word| word))
+    }
+
+    /// Where `is_wanted`, keeps other operations on 64 bits that are whole away until the result is dropped.
+    #[inline]
+    pub fn whole(&self, is_wanted: bool) -> Option<MutexGuard<'_, ()>> {
+        is_wanted.then(|| self.wide.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Copies bytes to the host.

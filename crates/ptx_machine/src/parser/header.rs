@@ -1,5 +1,6 @@
 //! Module scope: `.version`, `.target`, `.address_size`, then variables, functions and debug directives.
 
+use super::target::refuse_target;
 use super::variable::{MAX_VARIABLES, max_bytes};
 use super::{Global, Parsed, Parser};
 use crate::ast::{Ast, Callee, Target, Variable};
@@ -26,6 +27,9 @@ impl<'s> Parser<'s> {
             return self.unexpected(".target");
         }
         let target = self.target()?;
+        if let Some(message) = refuse_target(&target, version) {
+            return Err(self.error(message));
+        }
         self.begin_statement();
         if self.eat_dot("address_size")? && self.integer("address size", 0, u64::MAX)? != 64 {
             return Err(self.error("this .address_size is not supported; allowed: 64"));

@@ -5,6 +5,7 @@ mod function;
 mod header;
 mod operand;
 mod scope;
+mod target;
 mod variable;
 
 use std::collections::HashMap;

@@ -1,6 +1,8 @@
 //! The machine against definitions written down a second time: every instruction family on edge values, on both paths.
 
+mod agreement;
 mod arithmetic;
+mod atomics;
 mod barriers;
 mod bits;
 mod compare;

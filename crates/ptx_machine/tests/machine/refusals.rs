@@ -29,9 +29,10 @@ fn unknown_opcodes_modifiers_and_types_name_the_nearest_form() {
     refuse_line("fma.f32 %f1, %f1, %f1, %f1;", "no supported form", Some("fma.rn.f32"));
     refuse_line("mul.wide.u64 %rd1, %rd1, %rd1;", "no supported form", Some("mul.wide.u16"));
     refuse_line("ld.global.v3.f32 %f1, [%at];", "no supported form", Some("ld.global.f32"));
-    refuse_line("shfl.idx.b32 %r1, %r1, %r1, %r1;", "no supported form", Some("shfl.sync.idx.b32"));
+    refuse_line("shfl.idx.b32 %r1, %r1, %r1, %r1;", "allowed: the form with .sync", Some("shfl.sync.idx.b32"));
     refuse_line("setp.zz.f32 %p1, %f1, %f1;", "no supported form", Some("setp.eq.f32"));
-    refuse_line("tex.2d.v4.f32.f32 %r1, [%at];", "opcode tex is not supported", None);
+    refuse_line("tex.2d.v4.f32.f32 %r1, [%at];", "tex is not supported: there are no textures", None);
+    refuse_line("mma.sync.aligned.m8n8k4.f32 %r1, [%at];", "a tensor core's sums are not defined", None);
     refuse_line("qqqqqqqqqqq %r1;", "opcode qqqqqqqqqqq is not supported", None);
 }
 
@@ -101,10 +102,16 @@ fn versions_and_architectures() {
     let error = refuse(text("8.8", "sm_90", packed));
     assert_eq!(error.message, "fma.rn.f32x2 needs .target sm_100 or later, not sm_90");
     assert_eq!(error.line, 5);
-    let error = refuse(text("8.5", "sm_120", packed));
-    assert_eq!(error.message, "fma.rn.f32x2 needs .version 8.6 or later, not 8.5");
-    let error = refuse(text("6.4", "sm_80", "max.NaN.f32 %f, %f, %f;"));
+    let error = refuse(text("8.6", "sm_100", "max.f32 %f, %f, %f, %f;"));
+    assert_eq!(error.message, "max.f32 needs .version 8.8 or later, not 8.6");
+    let error = refuse(text("6.4", "sm_75", "max.NaN.f32 %f, %f, %f;"));
     assert_eq!(error.message, "max.NaN.f32 needs .version 7.0 or later, not 6.4");
+    let error = refuse(text("7.0", "sm_120", packed));
+    assert_eq!(error.message, "target sm_120 needs .version 8.7 or later, not 7.0");
+    let error = refuse(text("8.0", "sm_91", packed));
+    assert!(error.message.starts_with("target sm_91 is not known; allowed: sm_10, "), "{error}");
+    let error = refuse(text("9.0", "sm_89a", packed));
+    assert!(error.message.starts_with("target sm_89a is not known"), "{error}");
     let error = refuse(text("5.0", "sm_50", "activemask.b32 %r;"));
     assert!(error.message.contains("needs .version 6.2"), "{error}");
     assert!(Module::parse(text("8.8", "sm_120a", packed).as_bytes(), "ok", true).is_ok());
@@ -130,7 +137,7 @@ fn heads_of_modules() {
         (".version 8.5\n.target sm_90\n.global .u32 x[2] = {1, 2, 3};", "x of 12 bytes is too large; allowed: 8 bytes"),
         (
             ".version 8.5\n.target sm_90\n.entry k() { .shared .b8 x[200000]; .shared .b8 y[40000]; ret; }",
-            "240000 bytes of shared variables are too many; allowed: 232448 bytes",
+            "240000 bytes of shared variables are too many; allowed: 49152 bytes",
         ),
         (
             ".version 8.5\n.target sm_90\n.entry k() { .local .b8 x[500000]; .local .b8 y[30000]; ret; }",

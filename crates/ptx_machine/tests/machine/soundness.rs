@@ -137,6 +137,7 @@ const OTHERS: &[&str] = &[
 /// Opcodes whose instructions wait, branch, reach memory, or are reported where an operand is not known.
 const ELSEWHERE: &[&str] = &[
     "ld",
+    "ldu",
     "st",
     "atom",
     "red",

@@ -42,7 +42,6 @@ pub(super) enum Effect {
     Load,
     Store,
     /// Reads and writes at once; always strong.
-    #[allow(dead_code)]
     Atomic,
 }
 
