@@ -47,8 +47,20 @@ const HEAD: &str = ".version 8.8
 .shared .align 16 .b8 shared_variable[256];
 .global .align 16 .b8 global_variable[256];
 .const .align 16 .b8 const_variable[64] = {1, 2, 3, 4, 5, 6, 7, 8};
+.func (.param .b32 back) helper(.param .b32 given) {
+.reg .b32 %x;
+.reg .pred %odd;
+ld.param.u32 %x, [given];
+st.param.b32 [back], 7;
+and.b32 %x, %x, 1;
+setp.eq.u32 %odd, %x, 1;
+@%odd ret;
+st.param.b32 [back], %x;
+}
 .entry k(.param .u64 p, .param .u64 q, .param .u32 n, .param .align 16 .b8 argument[16]) {
 .local .align 16 .b8 local_variable[64];
+.param .align 16 .b8 passed[64];
+table: .branchtargets L0, L1, L2, L0;
 .reg .pred %p<4>;
 .reg .b16 %h<8>;
 .reg .b32 %r<8>;
@@ -143,6 +155,7 @@ fn bits(ty: &str) -> u32 {
     match ty {
         "pred" => 0,
         "f16x2" | "bf16x2" => 32,
+        "e4m3x2" | "e5m2x2" => 16,
         "f32x2" => 64,
         _ => ty.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(32),
     }
@@ -174,6 +187,10 @@ fn operand(u: &mut Unstructured<'_>, form: &Form, words: &[Option<&str>], word: 
         "pout" | "pin" => register(u, 0),
         "pin!" => Ok(format!("!{}", register(u, 0)?)),
         "addr" => address(u, slot(name).unwrap_or(name)),
+        "targets" => Ok("table".to_owned()),
+        "func" => Ok("helper".to_owned()),
+        // What helper gives back, and what it is given; at times too much.
+        "params" => Ok(format!("({})", ["%r6", "%r7", "5", "%r6, %r7"][u.int_in_range(0..=3usize)?])),
         "label" => Ok(format!("L{}", u.int_in_range(0..=LABELS - 1)?)),
         "sreg" => Ok((*u.choose(&["%tid.x", "%laneid", "%ctaid.x", "%ntid.x", "%lanemask_lt", "%clock"])?).to_owned()),
         "name" => Ok(format!("{}_variable", slot("space").unwrap_or("shared"))),
@@ -212,8 +229,8 @@ fn number(u: &mut Unstructured<'_>, ty: &str, width: u32) -> Result<String> {
 /// An address of the space, most of the time one that leads somewhere.
 fn address(u: &mut Unstructured<'_>, space: &str) -> Result<String> {
     let base = match space {
-        "shared" => *u.choose(&["%r2", "%r3", "shared_variable", "%r1"])?,
-        "param" => *u.choose(&["argument", "n", "p"])?,
+        "shared" | "shared::cta" => *u.choose(&["%r2", "%r3", "shared_variable", "%r1"])?,
+        "param" => *u.choose(&["argument", "n", "p", "passed"])?,
         "const" => "const_variable",
         "local" => "local_variable",
         _ => *u.choose(&["%rd0", "%rd1", "%rd2", "%rd3", "global_variable", "%rd4"])?,
