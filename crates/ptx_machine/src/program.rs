@@ -1,12 +1,17 @@
 //! Decoded instructions: operands are slots of register files, branches are indices, modifiers are enums.
 
+mod access;
 mod collective;
+mod kernel;
+mod number;
 mod word;
 
-use crate::ast::Special;
 use crate::types::{Scalar, Space};
 
+pub(crate) use access::{Access, AsyncCopy, Order, Scope};
 pub(crate) use collective::{AtomOp, BarrierVote, ReduxOp};
+pub(crate) use kernel::{Own, Place, Placed, Program, packed_bytes};
+pub(crate) use number::{Float, Int, Round};
 pub(crate) use word::{Carry, CarryOp, Halves, WordOp};
 
 /// Lanes of a warp.
@@ -41,102 +46,6 @@ impl Slot {
 
     pub fn index(self) -> usize {
         usize::from(self.0 & !Self::FLAG)
-    }
-}
-
-/// Integer types that the executor tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Int {
-    U16,
-    S16,
-    U32,
-    S32,
-    U64,
-    S64,
-}
-
-impl Int {
-    /// The integer reading of a type; bits read as unsigned.
-    pub fn of(ty: Scalar) -> Option<Int> {
-        match ty {
-            Scalar::U16 | Scalar::B16 => Some(Int::U16),
-            Scalar::S16 => Some(Int::S16),
-            Scalar::U32 | Scalar::B32 => Some(Int::U32),
-            Scalar::S32 => Some(Int::S32),
-            Scalar::U64 | Scalar::B64 => Some(Int::U64),
-            Scalar::S64 => Some(Int::S64),
-            _ => None,
-        }
-    }
-
-    pub fn bits(self) -> u32 {
-        match self {
-            Int::U16 | Int::S16 => 16,
-            Int::U32 | Int::S32 => 32,
-            Int::U64 | Int::S64 => 64,
-        }
-    }
-
-    pub fn is_signed(self) -> bool {
-        matches!(self, Int::S16 | Int::S32 | Int::S64)
-    }
-}
-
-/// Float formats that the executor tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Float {
-    F16,
-    Bf16,
-    F32,
-    F64,
-    /// The 8-bit formats with 4 and with 5 bits of exponent.
-    E4m3,
-    E5m2,
-    /// The upper 19 bits of an f32.
-    Tf32,
-}
-
-impl Float {
-    pub fn of(ty: Scalar) -> Option<Float> {
-        match ty {
-            Scalar::F16 | Scalar::F16x2 => Some(Float::F16),
-            Scalar::Bf16 | Scalar::Bf16x2 => Some(Float::Bf16),
-            Scalar::F32 | Scalar::F32x2 => Some(Float::F32),
-            Scalar::F64 => Some(Float::F64),
-            Scalar::E4m3x2 => Some(Float::E4m3),
-            Scalar::E5m2x2 => Some(Float::E5m2),
-            Scalar::Tf32 => Some(Float::Tf32),
-            _ => None,
-        }
-    }
-}
-
-/// Direction of rounding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Round {
-    /// To the nearest, ties to even.
-    Nearest,
-    /// To the nearest, ties away from zero.
-    Away,
-    /// Towards zero.
-    Zero,
-    /// Towards minus infinity.
-    Down,
-    /// Towards plus infinity.
-    Up,
-}
-
-impl Round {
-    /// Reads `rn` and `rni` alike.
-    pub fn from_word(word: &str) -> Option<Round> {
-        match word {
-            "rn" | "rni" => Some(Round::Nearest),
-            "rna" => Some(Round::Away),
-            "rz" | "rzi" => Some(Round::Zero),
-            "rm" | "rmi" => Some(Round::Down),
-            "rp" | "rpi" => Some(Round::Up),
-            _ => None,
-        }
     }
 }
 
@@ -346,87 +255,6 @@ impl Cvt {
     }
 }
 
-/// What a memory operation or a fence orders besides itself. All but [`Order::Weak`] are strong: two of them that meet
-/// on the same bytes do not race where their scopes include each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Nothing; the plain `ld` and `st`.
-    Weak,
-    /// Nothing, but strong: `.relaxed`, `.volatile`, and `atom` or `red` that say nothing else.
-    Relaxed,
-    Acquire,
-    Release,
-    AcqRel,
-    /// `fence.sc` and `membar`.
-    Sc,
-}
-
-impl Order {
-    pub fn is_strong(self) -> bool {
-        self != Order::Weak
-    }
-
-    pub fn acquires(self) -> bool {
-        matches!(self, Order::Acquire | Order::AcqRel | Order::Sc)
-    }
-
-    pub fn releases(self) -> bool {
-        matches!(self, Order::Release | Order::AcqRel | Order::Sc)
-    }
-}
-
-/// The threads among which a strong operation or a fence orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Scope {
-    Cta,
-    /// Launches have no clusters here, so that each block is one of its own.
-    Cluster,
-    Gpu,
-    Sys,
-}
-
-/// A load, a store, or the memory operand of an atomic operation.
-///
-/// An atomic operation is lowered to an op that carries an `Access` with `order` and `scope` from
-/// `Lower::order` (`atom` and `red` without a word are relaxed at gpu scope), and is executed in
-/// `exec::memory::for_groups`, as loads and stores are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub space: Space,
-    pub ty: Scalar,
-    pub order: Order,
-    pub scope: Scope,
-    /// `ld.global.nc`: what it reads may not be written by the same launch.
-    pub non_coherent: bool,
-    /// Parts of a vector, 1 for a scalar.
-    pub count: u8,
-    /// Bit `i`: the register of part `i` has 64 bits.
-    pub wide: u8,
-    /// Bit `i`: the register of part `i` has 16 bits.
-    pub narrow: u8,
-    /// The address register has 64 bits.
-    pub wide_address: bool,
-}
-
-impl Access {
-    /// A weak access of one value by a 64-bit address.
-    pub fn plain(space: Space, ty: Scalar) -> Self {
-        let wide = u8::from(ty.bytes() == 8);
-        let (order, scope) = (Order::Weak, Scope::Cta);
-        Self { space, ty, order, scope, non_coherent: false, count: 1, wide, narrow: 0, wide_address: true }
-    }
-}
-
-/// A `cp.async`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AsyncCopy {
-    /// 4, 8 or 16.
-    pub bytes: u8,
-    /// The address registers of destination and source have 64 bits.
-    pub wide_to: bool,
-    pub wide_from: bool,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShflMode {
     Up,
@@ -590,6 +418,9 @@ pub(crate) struct Inst {
     pub imm: i64,
 }
 
+// The hot loop reads these one after the other: an operation with more to say keeps it elsewhere.
+const _: () = assert!(size_of::<Inst>() <= 40);
+
 impl Inst {
     pub fn new(op: Op) -> Self {
         Self { op, d: [Slot::NONE; 4], s: [Slot::NONE; 5], guard: Slot::NONE, imm: 0 }
@@ -613,81 +444,3 @@ impl Inst {
 
 /// The reconvergence point of lanes that never meet again.
 pub(crate) const NO_MEETING: u32 = u32::MAX;
-
-/// Where an instruction stands in the source.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    pub line: u32,
-    /// Byte range of its text.
-    pub start: usize,
-    pub end: usize,
-}
-
-/// A variable of the shared or local space, with its address there.
-#[derive(Debug, Clone)]
-pub(crate) struct Placed {
-    pub name: String,
-    pub address: u64,
-    pub bytes: u64,
-    pub align: u32,
-}
-
-/// Bytes that variables take when each follows the one before it as its alignment allows.
-pub(crate) fn packed_bytes(placed: &[Placed]) -> u64 {
-    placed.iter().fold(0, |end: u64, p| end.next_multiple_of(p.align.into()) + p.bytes)
-}
-
-/// What a function has of its own: it knows nothing of it when it is entered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Own {
-    /// Its registers, by file: of up to 32 bits, of 64, predicates.
-    pub registers: [Vec<Slot>; 3],
-    /// Addresses in local memory of its variables and results.
-    pub stack: Vec<u64>,
-}
-
-/// A kernel, decoded.
-#[derive(Debug, Default)]
-pub(crate) struct Program {
-    pub insts: Vec<Inst>,
-    pub places: Vec<Place>,
-    pub k32: Vec<V32>,
-    pub k64: Vec<V64>,
-    /// Sizes of the register files.
-    pub count32: usize,
-    pub count64: usize,
-    pub count_pred: usize,
-    /// 32-bit slots that hold a special register.
-    pub specials: Vec<(Special, Slot)>,
-    /// 64-bit slots that hold the address of a module's `.global` variable, by its index among those.
-    pub globals: Vec<(u32, Slot)>,
-    pub shared: Vec<Placed>,
-    /// Address and name of the dynamic shared memory.
-    pub dynamic_shared: Option<Placed>,
-    pub local: Vec<Placed>,
-    pub params: Vec<Placed>,
-    /// The slot of each register of the text, where an instruction uses it: of the kernel, then of what it calls.
-    pub registers: Vec<Vec<Option<Slot>>>,
-    /// What each of them has of its own, the kernel first.
-    pub own: Vec<Own>,
-    /// What indexed branches choose from.
-    pub targets: Vec<Vec<u32>>,
-    /// Some instruction has no exact definition.
-    pub approximate: bool,
-}
-
-impl Program {
-    /// Whether it has strong accesses to global memory, with which blocks wait for each other.
-    pub fn waits_for_blocks(&self) -> bool {
-        self.insts
-            .iter()
-            .filter_map(|i| i.op.access())
-            .any(|a| a.order.is_strong() && matches!(a.space, Space::Global | Space::Generic))
-    }
-
-    /// Bytes of the host that the registers and the local memory of one warp take.
-    pub fn warp_bytes(&self) -> u64 {
-        let registers = size_of::<V32>() * self.count32 + size_of::<V64>() * self.count64;
-        registers as u64 + packed_bytes(&self.local) * LANES as u64
-    }
-}

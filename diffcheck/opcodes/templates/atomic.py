@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from diffcheck.opcodes.fields import Columns, Field
 from diffcheck.opcodes.kernel import Body
 from diffcheck.opcodes.operands.columns import rows_for
@@ -46,12 +48,11 @@ def atomic(bound: Bound) -> Body:
             by_hand += [f.name for f in new]
         else:
             lines += [f"ld{state}.b{f.bits} %{f.name}, [{base}+{i * size}];" for i, f in enumerate(new)]
-    fields = (*start, *given, *compared)
     return Body(
-        fields,
+        (*start, *given, *compared),
         tuple(outputs),
         tuple(lines),
-        partial(_rows, fields),
+        partial(_rows, start, given, compared),
         tuple(registers),
         tuple(variables),
         BLOCK,
@@ -59,10 +60,14 @@ def atomic(bound: Bound) -> Body:
     )
 
 
-def _rows(fields: tuple[Field, ...]) -> Columns:
-    """Rows of edge values; in every third, what is compared is what is there."""
+def _rows(start: tuple[Field, ...], given: tuple[Field, ...], compared: tuple[Field, ...]) -> Columns:
+    """Rows of edge values; in every third, what is compared is what is there. Parts of a vector take rows in turn."""
+    fields = (start[0], given[0], *compared)
     columns = {name: column[:_ROWS] for name, column in rows_for(fields).items()}
-    if "c0" in columns:
+    if compared:
         columns["c0"] = columns["c0"].copy()
         columns["c0"][::3] = columns["a0"][::3]
+    for parts in (start, given):
+        for turn, part in enumerate(parts[1:], 1):
+            columns[part.name] = np.roll(columns[parts[0].name], 7 * turn)
     return columns
