@@ -93,6 +93,8 @@ def _predicate(_bound: Bound, _word: str, operand: Operand) -> bool:
 
 def _space(bound: Bound, word: str) -> str:
     name = word.partition(":")[2]
+    if name == "generic":
+        return ""
     # A fixed space is written as itself; "space" names the slot, which a generic form leaves out.
     return bound.words.get("space", "") if name == "space" else name
 

@@ -26,7 +26,7 @@ def test_operand_words_are_known_and_their_types_exist(form: Form) -> None:
         kind, _, of = word.strip("|?").partition(":")
         assert kind in OPERAND_WORDS
         if kind == "addr":
-            assert of in ("space", "param", "global", "shared", "const", "local")
+            assert of in ("space", "generic", "param", "global", "shared", "const", "local")
             assert of != "space" or "space" in slots
         elif of == "wide":
             assert "type" in slots

@@ -11,7 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from diffcheck.opcodes.definitions import arithmetic, bits, carries, compare, convert, extremes, integers, lanes, memory
+from diffcheck.opcodes.definitions import (
+    arithmetic,
+    atomic,
+    bits,
+    carries,
+    compare,
+    convert,
+    extremes,
+    integers,
+    lanes,
+    memory,
+)
 from diffcheck.opcodes.definitions.apply import carry_results, plain_results
 from diffcheck.opcodes.definitions.bounded import bounded_of
 from diffcheck.opcodes.fields import Columns
@@ -38,6 +49,7 @@ def _whole(probe: Probe, rule: Callable[[Probe], Columns]) -> Columns:
 FAMILIES: Final[tuple[Family, ...]] = (
     Family("carries", carries.RULES, carries.covers, carry_results),
     Family("memory", memory.RULES, memory.covers, _whole),
+    Family("atomic", atomic.RULES, atomic.covers, _whole),
     Family("lanes", lanes.RULES, lanes.covers, _whole),
     Family("integers", integers.RULES, integers.covers),
     Family("bits", bits.RULES, bits.covers),

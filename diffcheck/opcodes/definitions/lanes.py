@@ -117,10 +117,30 @@ def barrier(probe: Probe) -> Columns:
     words = probe.bound.words
     if "warp" in words:
         return {"d": _from(probe, 5)}
+    if "red" in words:
+        return _counted(probe)
     if "arrive" in words:
         own = np.arange(probe.rows) % probe.body.block < LANES
         return {"d": np.where(own, low(probe.columns["e"], 32), _from(probe, 32))}
     return {"d": _from(probe, 32), "n": low(~_from(probe, 33), 32)}
+
+
+def _counted(probe: Probe) -> Columns:
+    """What the threads of a block say together, of their predicates and of the opposites."""
+    blocks = (probe.columns["a"] != 0).reshape(-1, probe.body.block)
+    op = probe.bound.words["op"]
+    found = {}
+    for name, said in (("d", blocks), ("e", ~blocks)):
+        yes = said.sum(axis=1)
+        found[name] = (yes if op == "popc" else yes == blocks.shape[1] if op == "and" else yes > 0).astype(np.uint64)
+    return {name: np.repeat(values, probe.body.block) for name, values in found.items()}
+
+
+def elect(probe: Probe) -> Columns:
+    """`elect`: the lowest lane of the mask leads."""
+    leader = _by_warp(probe, lambda lanes, _: [lanes[0]] * len(lanes), probe.columns["p"], ABSENT)
+    lane = np.arange(probe.rows, dtype=np.uint64) % np.uint64(LANES)
+    return {"d": leader, "q": (leader == lane).astype(np.uint64)}
 
 
 def fence(probe: Probe) -> Columns:
@@ -197,6 +217,7 @@ RULES: Final[Mapping[str, Callable[[Probe], Any]]] = {
     "match": match,
     "redux": redux,
     "activemask": active,
+    "elect": elect,
     "bar": barrier,
     "barrier": barrier,
     "fence": fence,

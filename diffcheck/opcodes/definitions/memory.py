@@ -11,7 +11,8 @@ import numpy as np
 from diffcheck.opcodes.definitions.rows import extended, low
 from diffcheck.opcodes.fields import Bits, Columns, Field
 from diffcheck.opcodes.probe import Probe
-from diffcheck.opcodes.templates.memory import BLOCK, CONSTANTS, constants
+from diffcheck.opcodes.templates.async_copy import counts
+from diffcheck.opcodes.templates.memory import BLOCK, CONSTANTS, constants, space_of
 from py_builder_kernel.ptx.dtype import DTYPES
 from py_builder_kernel.ptx.table import Bound
 
@@ -38,7 +39,7 @@ def load(probe: Probe) -> Columns:
     """`ld`: element i of an access is element i of what lies there, extended to its register."""
     dtype = DTYPES[probe.bound.words["type"]]
     size = dtype.bits // 8
-    space = probe.bound.words.get("space")
+    space = space_of(probe.bound)
     found = {}
     for field in probe.body.outputs:
         index = _element(field.name)
@@ -71,7 +72,8 @@ def copy(probe: Probe) -> Columns:
         words.setdefault(int(field.name[1:].partition("_")[0]), []).append(field)
     for number, fields in words.items():
         size = 4 * len(fields)
-        told = rows % (size + 1) if number % 2 else np.full(probe.rows, size)
+        is_told = counts(probe.bound)[number % len(counts(probe.bound))] is not None
+        told = rows % (size + 1) if is_told else np.full(probe.rows, size)
         for place, field in enumerate(fields):
             kept = np.clip(told - 4 * place, 0, 4) * 8
             mask = np.array([(1 << int(bits)) - 1 for bits in kept], np.uint64)
@@ -81,7 +83,7 @@ def copy(probe: Probe) -> Columns:
 
 def converted_address(probe: Probe) -> Columns:
     """`cvta`: the word that was stored through one kind of address is found through the other."""
-    space = probe.bound.words["space"]
+    space = space_of(probe.bound)
     threads = _threads(probe)
     by_name = probe.bound.form.operands[-1] == "name"
     if space == "param":
@@ -97,7 +99,7 @@ def converted_address(probe: Probe) -> Columns:
 
 def address_space(probe: Probe) -> Columns:
     """`isspacep`: an address lies in its own space and in no other."""
-    asked = probe.bound.words["space"]
+    asked = space_of(probe.bound)
     return {field.name: np.full(probe.rows, field.name == f"in_{asked}", np.uint64) for field in probe.body.outputs}
 
 

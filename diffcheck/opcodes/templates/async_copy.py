@@ -26,7 +26,7 @@ def async_copy(bound: Bound) -> Body:
     outputs: list[Field] = []
     reads: list[str] = []
     for size in _SIZES[bound.words["cache"]]:
-        for given in _counts(bound):
+        for given in counts(bound):
             number = len(slots)
             slots.append(place("shared", str(number)))
             base = slots[-1].base
@@ -41,7 +41,7 @@ def async_copy(bound: Bound) -> Body:
     return _body(slots, [*lines, "cp.async.wait_all;", *reads], outputs, declared)
 
 
-def _counts(bound: Bound) -> tuple[str | None, ...]:
+def counts(bound: Bound) -> tuple[str | None, ...]:
     """What says how many bytes are read, where the form takes it: always, or not at all."""
     words = bound.form.operands
     if "in:u32?" in words:

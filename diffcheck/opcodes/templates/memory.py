@@ -28,7 +28,7 @@ _GLOBAL: Final = ("global",)
 
 def _is_global(bound: Bound) -> bool:
     """Whether a form without a space is for addresses of global memory alone."""
-    return "mmio" in bound.words or any(bound.words.get(name) is not None for name in ("hint", "evict", "prefetch"))
+    return "mmio" in bound.words or "hint" in bound.words
 
 
 @dataclass(frozen=True)
