@@ -1,4 +1,4 @@
-"""What atomic operations on whole numbers and bits make of a place. Sums of floats have no definition here."""
+"""What atomic operations make of a place. Rules of whole tests: they know the outputs that the template has."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from diffcheck.opcodes.definitions.arithmetic import arithmetic
 from diffcheck.opcodes.definitions.rows import low
-from diffcheck.opcodes.fields import Columns
+from diffcheck.opcodes.fields import Bits, Columns
 from diffcheck.opcodes.probe import Probe
-from py_builder_kernel.ptx.dtype import DTYPES
-from py_builder_kernel.ptx.table import Bound
+from py_builder_kernel.ptx.dtype import DTYPES, DType
+from py_builder_kernel.ptx.table import Bound, bind
 
 _OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
     "add": lambda old, b: old + b,
@@ -26,24 +27,41 @@ _OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
 }
 
 
-def covers(bound: Bound) -> bool:
-    """Whether the operation is on whole numbers or bits."""
-    return DTYPES[bound.words["type"]].kind in "usb"
+def covers(_bound: Bound) -> bool:
+    """All of them."""
+    return True
+
+
+def _added(dtype: DType, space: str, old: Bits, given: Bits) -> Bits:
+    """The sum of floats, to the nearest; PTX ISA, `atom`: in global memory f32 takes denormal numbers as zeros."""
+    ftz = ".ftz" if dtype.name == "f32" and space == "g" else ""
+    return arithmetic(bind(f"add.rn{ftz}.{dtype.name}")[0], old, given)[0]
+
+
+def _whole(dtype: DType, op: str, old: Bits, given: Bits) -> Bits:
+    sign = 1 << (dtype.bits - 1) if dtype.kind == "s" else 0
+    pairs = zip(old.tolist(), given.tolist(), strict=True)
+    # The signed reading of a number: bits from the sign on count downwards.
+    results = [_OPERATIONS[op](*((value ^ sign) - sign for value in pair)) for pair in pairs]
+    return np.array([result & (2**dtype.bits - 1) for result in results], np.uint64)
 
 
 def atomic(probe: Probe) -> Columns:
-    """`atom` and `red`: what the place held, and what it holds."""
+    """`atom` and `red`: what each part of the place held (outputs o), and what it holds (outputs n)."""
     dtype, op = DTYPES[probe.bound.words["type"]], probe.bound.words["op"]
-    old, given = low(probe.columns["a0"], dtype.bits), low(probe.columns["b0"], dtype.bits)
-    if op == "cas":
-        new = np.where(old == low(probe.columns["c0"], dtype.bits), given, old)
-    else:
-        sign = 1 << (dtype.bits - 1) if dtype.kind == "s" else 0
-        pairs = zip(old.tolist(), given.tolist(), strict=True)
-        # The signed reading of a number: bits from the sign on count downwards.
-        results = [_OPERATIONS[op](*((value ^ sign) - sign for value in pair)) for pair in pairs]
-        new = np.array([result & (2**dtype.bits - 1) for result in results], np.uint64)
-    return {field.name: new if field.name.startswith("n") else old for field in probe.body.outputs}
+    found = {}
+    for field in probe.body.outputs:
+        kind, space, part = field.name[0], field.name[1], field.name[2:]
+        old, given = low(probe.columns[f"a{part}"], dtype.bits), low(probe.columns[f"b{part}"], dtype.bits)
+        if kind == "o":
+            found[field.name] = old
+        elif op == "cas":
+            found[field.name] = np.where(old == low(probe.columns["c0"], dtype.bits), given, old)
+        elif dtype.kind in "usb":
+            found[field.name] = _whole(dtype, op, old, given)
+        else:
+            found[field.name] = _added(dtype, space, old, given)
+    return found
 
 
 RULES: Final[Mapping[str, Callable[[Probe], Columns]]] = {"atom": atomic, "red": atomic}

@@ -105,6 +105,7 @@ def address_space(probe: Probe) -> Columns:
 
 RULES: Final[Mapping[str, Callable[[Probe], Any]]] = {
     "ld": load,
+    "ldu": load,
     "st": store,
     "cp": copy,
     "cvta": converted_address,
