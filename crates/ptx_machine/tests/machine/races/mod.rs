@@ -1,5 +1,6 @@
 //! Races: each rule with a kernel that breaks it and one that keeps it.
 
+mod atomics;
 mod copies;
 mod divergence;
 mod fences;
@@ -38,13 +39,7 @@ pub fn kernel(text: &str) -> String {
 /// What is wrong with the kernel, if anything is, in the machine's order of execution, on one and on more host threads,
 /// and in some that are drawn: always the same kind of fault.
 pub fn verdict(text: &str, grid: u32, block: u32) -> Option<Fault> {
-    let run = |threads, schedule| {
-        let mut kernel = Kernel::new(&kernel(text), grid, block);
-        kernel.config.threads = threads;
-        kernel.config.schedule = schedule;
-        let words = kernel.words("data", &(0..2048).collect::<Vec<_>>());
-        kernel.verdict(&[words])
-    };
+    let run = |threads, schedule| verdict_in(threads, schedule, text, grid, block);
     let found = run(1, None);
     let kind = |fault: &Option<Fault>| fault.as_ref().map(|f| f.kind);
     // Which of two racing blocks comes first is chance, but not what is reported.
@@ -54,6 +49,15 @@ pub fn verdict(text: &str, grid: u32, block: u32) -> Option<Fault> {
         assert_eq!(kind(&other), kind(&found), "schedule {seed}, {other:?}: {text}");
     }
     found
+}
+
+/// What is wrong with the kernel in one order of execution.
+pub fn verdict_in(threads: usize, schedule: Option<u64>, text: &str, grid: u32, block: u32) -> Option<Fault> {
+    let mut kernel = Kernel::new(&kernel(text), grid, block);
+    kernel.config.threads = threads;
+    kernel.config.schedule = schedule;
+    let words = kernel.words("data", &(0..2048).collect::<Vec<_>>());
+    kernel.verdict(&[words])
 }
 
 pub fn is_clean(text: &str, grid: u32, block: u32) {
