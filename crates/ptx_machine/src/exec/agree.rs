@@ -10,6 +10,7 @@ use crate::program::{FULL, Inst, LANES, ReduxOp, Slot};
 type Checked<T> = Result<T, Box<Trap>>;
 
 /// `d0 = ` the members with this lane's value; where `all` is asked for, all members or none, and `d1` says which.
+#[inline(never)]
 pub(super) fn match_lanes(
     regs: &mut Regs<'_>,
     i: &Inst,
@@ -37,6 +38,7 @@ pub(super) fn match_lanes(
 }
 
 /// `d0 = ` the values of all members joined.
+#[inline(never)]
 pub(super) fn redux(regs: &mut Regs<'_>, i: &Inst, (op, signed): (ReduxOp, bool), mask: u32, live: u32) -> Checked<()> {
     let masks = *members(regs, i.s[1], mask, live)?;
     let (values, known) = (*regs.get32(i.s[0]), regs.known32(i.s[0]));
@@ -61,6 +63,7 @@ pub(super) fn redux(regs: &mut Regs<'_>, i: &Inst, (op, signed): (ReduxOp, bool)
 }
 
 /// The lowest member leads: `d0` is its number, `d1` holds in it alone.
+#[inline(never)]
 pub(super) fn elect(regs: &mut Regs<'_>, i: &Inst, mask: u32, live: u32) -> Checked<()> {
     let masks = *members(regs, i.s[0], mask, live)?;
     let mut leads = 0;

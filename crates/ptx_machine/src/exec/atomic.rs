@@ -15,6 +15,7 @@ use crate::types::{Kind, Scalar, Space};
 type Checked<T> = Result<T, Box<Trap>>;
 
 /// To `d` the old values of `[s4 + imm]`, and there what the operation makes of them and `s`.
+#[inline(never)]
 pub(super) fn atom(
     regs: &mut Regs<'_>,
     spaces: &Spaces<'_>,

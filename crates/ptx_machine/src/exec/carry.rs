@@ -4,6 +4,7 @@ use super::lanes::Word;
 use super::regs::Regs;
 use crate::program::{Carry, CarryOp, FULL, Inst, LANES};
 
+#[inline(never)]
 pub(super) fn carry(regs: &mut Regs<'_>, i: &Inst, how: Carry, mask: u32) {
     if how.wide {
         run::<u64>(regs, i, how, mask, 64);

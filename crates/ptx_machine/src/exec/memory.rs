@@ -51,10 +51,10 @@ pub(super) fn load(
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
     for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
         let _held = witness.access(&group, &a, Effect::Load, None)?;
-        let _whole = group.segment.whole(a.order != Order::Weak && a.ty.bytes() == 8);
-        load_group(regs, i, a, &group);
-        if a.order != Order::Weak {
-            fence(Ordering::Acquire);
+        if a.order == Order::Weak {
+            load_group(regs, i, a, &group);
+        } else {
+            strongly(a, &group, || load_group(regs, i, a, &group));
         }
         Ok(())
     })
@@ -80,16 +80,25 @@ pub(super) fn store(
         let unknown = if is_known { 0 } else { shadow::stored(regs, i, a, &group, &addresses)? };
         let same = |l: usize, m: usize| stores_same(regs, i, a, l, m);
         let _held = witness.access(&group, &a, Effect::Store, Some(&same))?;
-        let _whole = group.segment.whole(a.order != Order::Weak && a.ty.bytes() == 8);
-        if a.order != Order::Weak {
-            fence(Ordering::Release);
+        if a.order == Order::Weak {
+            store_group(regs, i, a, &group);
+        } else {
+            strongly(a, &group, || store_group(regs, i, a, &group));
         }
-        store_group(regs, i, a, &group);
         if unknown != 0 {
             shadow::mark(regs, i, a, &group, unknown);
         }
         Ok(())
     })
+}
+
+/// Moves the data of a strong access: 64 bits as a whole, and with the host's processor held to the order, too.
+#[inline(never)]
+fn strongly(a: Access, group: &Group<'_>, access: impl FnOnce()) {
+    let _whole = group.segment.whole(a.ty.bytes() == 8);
+    fence(Ordering::SeqCst);
+    access();
+    fence(Ordering::SeqCst);
 }
 
 /// What is wrong with a store to the group's memory.

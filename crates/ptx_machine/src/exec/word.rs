@@ -4,6 +4,7 @@ use super::lanes::map3;
 use super::regs::Regs;
 use crate::program::{Halves, Inst, WordOp};
 
+#[inline(never)]
 pub(super) fn word(regs: &mut Regs<'_>, i: &Inst, op: WordOp, mask: u32) {
     map3(regs, i, mask, |a: u32, b: u32, c: u32| apply(op, a, b, c));
 }

@@ -11,6 +11,7 @@ use crate::types::Space;
 
 impl Warp<'_> {
     /// Lanes enter a function; they, and those that do not call, go on at `next` when all have come back.
+    #[inline(never)]
     pub(super) fn call(&mut self, spaces: &Spaces<'_>, active: u32, inst: &Inst, next: u32) {
         self.forget(spaces, active, &self.regs.program.own[inst.callee()]);
         self.set_pc(next);
@@ -32,6 +33,7 @@ impl Warp<'_> {
     }
 
     /// Lanes leave the innermost function that they are in; the others of their frame go on at `next`.
+    #[inline(never)]
     pub(super) fn give_back(&mut self, active: u32, next: u32) {
         self.set_pc(next);
         for frame in self.stack.iter_mut().rev() {
@@ -43,6 +45,7 @@ impl Warp<'_> {
     }
 
     /// Splits the top frame by the targets of its lanes.
+    #[inline(never)]
     pub(super) fn part_by_index(&mut self, active: u32, mask: u32, inst: &Inst, next: u32) -> Result<(), Box<Trap>> {
         let unknown = active & !self.regs.known32(inst.s[0]);
         if unknown != 0 {

@@ -7,6 +7,7 @@ use crate::program::{BarrierVote, FULL, Inst, LANES, Op};
 
 impl Warp<'_> {
     /// What this warp's threads say.
+    #[inline(never)]
     pub(super) fn vote(&self, inst: &Inst, active: u32, how: BarrierVote) -> Result<Vote, Box<Trap>> {
         let unknown = active & !self.regs.known_pred(inst.s[2]);
         if unknown != 0 {
