@@ -44,10 +44,11 @@ class RowBench(Protocol):
         ...
 
     def renew(self, names: Sequence[str]) -> None:
-        """Capture graphs anew, and replay each once untimed.
+        """Place the row's buffers and capture graphs anew, and replay each once untimed.
 
         Two graphs of the very same calls differ by half a percent where calls take a few microseconds, for as long as
-        they live: a side's time is that of many graphs.
+        they live, and by up to one percent where their buffers lie elsewhere: a side's time is that of many graphs over
+        many places.
         """
         ...
 

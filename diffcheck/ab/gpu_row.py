@@ -1,4 +1,4 @@
-"""One row on a CUDA device: both arms' graphs over the same rotating copies of K and V."""
+"""One row on a CUDA device: both arms' graphs over the same rotating copies of K and V, placed anew for every block."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
 from diffcheck.ab.peers import time_peers
 from diffcheck.errors import DiffcheckError
@@ -16,9 +18,10 @@ from diffcheck.executors.program import Program
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
 from diffcheck.receipts.cases import PlanFacts
 from diffcheck.receipts.metrics import Check
+from diffcheck.timing.arena import Arena
 from diffcheck.timing.graph import Captured, Timed, capture, replay_us
 from diffcheck.timing.run import floor_candidates
-from diffcheck.timing.sets import DeviceSets, count_sets, upload
+from diffcheck.timing.sets import DeviceSets, count_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,11 +73,13 @@ class GpuRow:
         self._graphs: dict[str, Captured] = {}
         self._things: dict[str, Timed] = {}
         self._details: list[tuple[str, str]] = []
-        self._sets: tuple[DeviceSets, ...] = ()
+        self._arena: Arena | None = None
         self._calls = 1
         with gpu_errors(f"row {prepared.case.name}"):
             if all(check.holds for check in parity):
-                self._upload()
+                self._arena = self._make_arena()
+                self._place(self._arena)
+                self._calls = self._count()
             self.baseline = self._arm_row(sides[0])
             self.candidate = self._arm_row(sides[1])
 
@@ -85,9 +90,10 @@ class GpuRow:
             return replay_us(graph) / graph.calls
 
     def renew(self, names: Sequence[str]) -> None:
-        """Capture graphs anew; see `RowBench`."""
-        for name in dict.fromkeys(names):
-            self._graphs.pop(name, None)
+        """Place buffers and capture graphs anew; see `RowBench`."""
+        if self._arena is not None:
+            with gpu_errors(f"row {self._prepared.case.name}, memory"):
+                self._place(self._arena)
         for name in dict.fromkeys(names):
             self.replay(name)
 
@@ -107,26 +113,31 @@ class GpuRow:
         self._things.clear()
         # A device that has failed refuses this, too, and the row has said so already.
         with suppress(DiffcheckError), gpu_errors("memory"):
-            self._sets = ()
+            self._arena = None
             cupy.get_default_memory_pool().free_all_blocks()
 
-    def _upload(self) -> None:
+    def _make_arena(self) -> Arena:
         first, second = (side.program for side in self._sides)
-        own = upload(first, self.buffer_sets)
-        shared = first.decode_inputs.k.buffer is second.decode_inputs.k.buffer
-        other = upload(second, self.buffer_sets, own if shared else None)
-        self._sets = (own, other)
+        programs = {BASELINE: first, BASELINE_AGAIN: first, CANDIDATE: second}
+        # Not from a seed: what lies where also depends on what the driver gives, and two runs must not share it.
+        return Arena(programs, self.buffer_sets, np.random.default_rng())
+
+    def _place(self, arena: Arena) -> None:
+        """Give every buffer a new place: graphs of the places before are void."""
+        self._graphs.clear()
+        sets = arena.place()
+        first, second = (side.program for side in self._sides)
         self._things = {
-            BASELINE: Timed(BASELINE, _calls(first, own)),
-            BASELINE_AGAIN: Timed(BASELINE_AGAIN, _calls(first, own)),
-            CANDIDATE: Timed(CANDIDATE, _calls(second, other)),
+            BASELINE: Timed(BASELINE, _calls(first, sets[BASELINE])),
+            BASELINE_AGAIN: Timed(BASELINE_AGAIN, _calls(first, sets[BASELINE_AGAIN])),
+            CANDIDATE: Timed(CANDIDATE, _calls(second, sets[CANDIDATE])),
         }
-        for floor in floor_candidates(self._prepared.case, first, own, self._target):
+        self._details = []
+        for floor in floor_candidates(self._prepared.case, first, sets[BASELINE], self._target):
             name = EMPTY if floor.kv_bytes is None else floor.timed.name
             self._things[name] = Timed(name, floor.timed.enqueue)
             if floor.kv_bytes is not None:
                 self._details.append((name, floor.detail))
-        self._calls = self._count()
 
     def _graph(self, name: str) -> Captured:
         if name not in self._graphs:

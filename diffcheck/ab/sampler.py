@@ -38,8 +38,8 @@ class Pace:
 class Sampler:
     """Samples one pair of sides.
 
-    `replay(name)` runs a graph once and returns microseconds a call; `renew(names)` makes graphs anew, so that a block
-    stands for the graphs of its sides, too.
+    `replay(name)` runs a graph once and returns microseconds a call; `renew(names)` places buffers and makes graphs
+    anew, so that blocks stand for many graphs and places.
     """
 
     replay: Callable[[str], float]

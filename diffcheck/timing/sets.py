@@ -45,11 +45,8 @@ def count_sets(kv_bytes: int, l2_bytes: int) -> int:
     return max(MIN_SETS, -(-L2_MULTIPLE * l2_bytes // kv_bytes))
 
 
-def upload(program: Program, sets: int, reuse: DeviceSets | None = None) -> DeviceSets:
-    """Copy K and V `sets` times to the device; q, scratch and output are shared by all sets, as in use.
-
-    With `reuse`, the copies of K and V are those of another program that reads the same buffers.
-    """
+def upload(program: Program, sets: int) -> DeviceSets:
+    """Copy K and V `sets` times to the device; q, scratch and output are shared by all sets, as in use."""
     import cupy
 
     inputs = program.decode_inputs
@@ -60,10 +57,8 @@ def upload(program: Program, sets: int, reuse: DeviceSets | None = None) -> Devi
         if region.buffer.name not in rotated
     }
     kept: list[dict[str, Any]] = []
-    for index in range(sets):
-        if reuse is not None:
-            copies = {name: reuse.arrays[index][name] for name in rotated}
-        elif kept:
+    for _ in range(sets):
+        if kept:
             copies = {name: kept[0][name].copy() for name in rotated}
         else:
             copies = {buffer.name: cupy.asarray(buffer.raw) for buffer in inputs.buffers if buffer.name in rotated}

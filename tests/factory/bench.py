@@ -43,11 +43,12 @@ class FormulaRow:
     ratio: float
     holds: bool
     on_replay: Callable[[str], None]
-    rng: np.random.Generator
+    number: int
     deaf: bool
     buffer_sets: int = 4
     empty_launches: int = 2
     closed: bool = False
+    noises: dict[str, np.random.Generator] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         content = row_content(self.row, self.relation)
@@ -62,7 +63,7 @@ class FormulaRow:
     def replay(self, name: str) -> float:
         self.on_replay(name)
         base = 2.0 + self.kv_bytes / 3.0e6
-        noise = float(np.exp(self.rng.normal(0.0, 0.001)))
+        noise = float(np.exp(self._noise(name).normal(0.0, 0.001)))
         if name in {BASELINE, BASELINE_AGAIN}:
             return base * noise
         if name == CANDIDATE:
@@ -72,6 +73,12 @@ class FormulaRow:
         if name.startswith("read"):
             return 0.9 * base * noise
         return base * (1.0 if self.deaf else float(1 + planted_share(name))) * noise
+
+    def _noise(self, name: str) -> np.random.Generator:
+        """A graph's own noise: how often another is replayed does not move it."""
+        if name not in self.noises:
+            self.noises[name] = np.random.default_rng([self.number, *name.encode()])
+        return self.noises[name]
 
     def renew(self, names: Sequence[str]) -> None:
         for name in names:
@@ -111,9 +118,8 @@ class FormulaBench:
     pci_address: str = ""
 
     def open_row(self, row: ExperimentRow) -> FormulaRow:
-        rng = np.random.default_rng(len(self.opened))
         holds = row.name not in self.fails
-        made = FormulaRow(row, self.relation, self.ratio, holds, self.on_replay, rng, self.deaf)
+        made = FormulaRow(row, self.relation, self.ratio, holds, self.on_replay, len(self.opened), self.deaf)
         self.opened.append(made)
         return made
 
