@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -53,13 +53,14 @@ def columns_for(types: tuple[str, ...]) -> tuple[Bits, ...]:
 
 def _combinations(types: tuple[str, ...]) -> Bits:
     """Edge values in every combination; every n-th of them where there are too many."""
-    table = np.array(list(product(*(edges(name) for name in types))), np.uint64)
-    if len(table) <= _MOST_COMBINATIONS:
-        return table
-    step = -(-len(table) // _MOST_COMBINATIONS)
+    values = [np.array(edges(name), np.uint64) for name in types]
+    sizes = [len(column) for column in values]
+    total = prod(sizes)
+    step = -(-total // _MOST_COMBINATIONS)
+    numbers = np.arange(total // step)
     # An odd step would keep the last operand's value fixed where it divides the number of values: walk with a phase.
-    chosen = (np.arange(len(table) // step) * step) + (np.arange(len(table) // step) * 7 % step)
-    return np.asarray(table[chosen])
+    chosen = np.unravel_index(numbers * step + numbers * 7 % step, sizes)
+    return np.stack([column[index] for column, index in zip(values, chosen, strict=True)], axis=1)
 
 
 def _singles(types: tuple[str, ...], seed: str) -> Bits:
