@@ -1,8 +1,8 @@
-"""What a row needs of the device: graphs of many calls, replayed by name."""
+"""What a row needs of the device: graphs of many calls, captured by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -14,6 +14,9 @@ from diffcheck.receipts.metrics import Check
 
 BASELINE, CANDIDATE, BASELINE_AGAIN, EMPTY = "baseline", "candidate", "baseline again", "empty"
 """Names of a row's graphs; `baseline again` is another graph of the same calls."""
+
+Replayed = Callable[[], float]
+"""Replays one graph once and returns microseconds a call."""
 
 _PLANTED = "baseline and more: "
 
@@ -39,16 +42,12 @@ class RowBench(Protocol):
     empty_launches: int
     """Empty kernels in one call of the graph `empty`."""
 
-    def replay(self, name: str) -> float:
-        """Replay a graph once; return microseconds a call. The graph is captured at its first use."""
-        ...
-
-    def renew(self, names: Sequence[str]) -> None:
-        """Place the row's buffers and capture graphs anew, and replay each once untimed.
+    def fresh(self, names: Sequence[str]) -> Sequence[Replayed]:
+        """Place the row's buffers anew, capture one graph for each name in this order, and replay each once untimed.
 
         Two graphs of the very same calls differ by half a percent where calls take a few microseconds, for as long as
-        they live, and by up to one percent where their buffers lie elsewhere: a side's time is that of many graphs over
-        many places.
+        they live: by where their buffers lie, and by which was captured first. So a side's time is that of many graphs
+        over many places, captured in the order in which they are replayed. What was returned before is void.
         """
         ...
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, planted_share
 from diffcheck.ab.peers import time_peers
 from diffcheck.errors import DiffcheckError
-from diffcheck.executors.gpu import launch, load_module
+from diffcheck.executors.gpu import arguments, load_module, ready
 from diffcheck.executors.program import Program
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
 from diffcheck.receipts.cases import PlanFacts
@@ -53,7 +54,7 @@ class GpuSettings:
 
 
 class GpuRow:
-    """Graphs of a row, each captured at its first use. See `RowBench`."""
+    """Graphs of a row. See `RowBench`."""
 
     empty_launches = 2
 
@@ -70,7 +71,6 @@ class GpuRow:
         self._prepared = prepared
         self._sides = sides
         self._target = settings.target
-        self._graphs: dict[str, Captured] = {}
         self._things: dict[str, Timed] = {}
         self._details: list[tuple[str, str]] = []
         self._arena: Arena | None = None
@@ -83,19 +83,20 @@ class GpuRow:
             self.baseline = self._arm_row(sides[0])
             self.candidate = self._arm_row(sides[1])
 
-    def replay(self, name: str) -> float:
-        """Replay a graph once; see `RowBench`."""
-        with gpu_errors(f"row {self._prepared.case.name}, {name}"):
-            graph = self._graph(name)
-            return replay_us(graph) / graph.calls
-
-    def renew(self, names: Sequence[str]) -> None:
+    def fresh(self, names: Sequence[str]) -> Sequence[Replayed]:
         """Place buffers and capture graphs anew; see `RowBench`."""
-        if self._arena is not None:
-            with gpu_errors(f"row {self._prepared.case.name}, memory"):
+        with gpu_errors(f"row {self._prepared.case.name}, memory"):
+            if self._arena is not None:
                 self._place(self._arena)
-        for name in dict.fromkeys(names):
-            self.replay(name)
+            graphs = [self._captured(name) for name in names]
+        replays = [partial(self._replay, graph) for graph in graphs]
+        for replay in replays:
+            replay()
+        return replays
+
+    def _replay(self, graph: Captured) -> float:
+        with gpu_errors(f"row {self._prepared.case.name}, {graph.name}"):
+            return replay_us(graph) / graph.calls
 
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return the graphs that only read; see `RowBench`."""
@@ -109,7 +110,6 @@ class GpuRow:
         """Free the row's memory."""
         import cupy
 
-        self._graphs.clear()
         self._things.clear()
         # A device that has failed refuses this, too, and the row has said so already.
         with suppress(DiffcheckError), gpu_errors("memory"):
@@ -123,8 +123,7 @@ class GpuRow:
         return Arena(programs, self.buffer_sets, np.random.default_rng())
 
     def _place(self, arena: Arena) -> None:
-        """Give every buffer a new place: graphs of the places before are void."""
-        self._graphs.clear()
+        """Give every buffer a new place."""
         sets = arena.place()
         first, second = (side.program for side in self._sides)
         self._things = {
@@ -138,11 +137,6 @@ class GpuRow:
             self._things[name] = Timed(name, floor.timed.enqueue)
             if floor.kv_bytes is not None:
                 self._details.append((name, floor.detail))
-
-    def _graph(self, name: str) -> Captured:
-        if name not in self._graphs:
-            self._graphs[name] = self._captured(name)
-        return self._graphs[name]
 
     def _captured(self, name: str) -> Captured:
         thing = self._things.get(name)
@@ -179,12 +173,20 @@ class GpuRow:
 
 
 def _calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:
+    """Return what queues a call: its arguments are made once a set, as a graph has hundreds of calls."""
     module = load_module(program.ptx)
-    functions: Sequence[Any] = [(step, module.get_function(step.entry)) for step in program.steps]
+    functions = [module.get_function(step.entry) for step in program.steps]
+    launches = [
+        [
+            (ready(function, step), arguments(step, bases))
+            for function, step in zip(functions, program.steps, strict=True)
+        ]
+        for bases in sets.bases
+    ]
 
     def enqueue(call: int) -> None:
-        for step, function in functions:
-            launch(function, step, sets.bases[call % len(sets.bases)])
+        for start, given in launches[call % len(launches)]:
+            start(given)
 
     return enqueue
 

@@ -47,7 +47,7 @@ def measure_row(
     try:
         if not all(check.holds for check in opened.parity):
             return MeasuredRow(_row(bench, row, opened, experiment), ())
-        sampler = Sampler(opened.replay, opened.renew, bench.monitor, experiment.budget, pace)
+        sampler = Sampler(opened.fresh, bench.monitor, experiment.budget, pace)
         timing = sampler.compare(SIDES, seed)
         floors = _floors(opened)
         peers = experiment.arms.peers
@@ -114,8 +114,8 @@ def _floors(opened: RowBench) -> tuple[Floor, ...]:
 def _floor(opened: RowBench, kind: str, name: str, detail: str) -> Floor:
     samples: list[float] = []
     for _ in range(FLOOR_PLACES):
-        opened.renew([name])
-        samples += [opened.replay(name) for _ in range(FLOOR_REPLAYS)]
+        (replay,) = opened.fresh([name])
+        samples += [replay() for _ in range(FLOOR_REPLAYS)]
     return Floor.model_validate(
         {"name": kind, "detail": detail, "samples_us": samples, "median_us": statistics.median(samples)}
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from diffcheck.ab.bench import Replayed
 from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.schedule import Order, balanced_orders
 from diffcheck.ab.stats import CONFIDENCE, ratio_interval
@@ -21,8 +22,8 @@ HARD_REASONS = frozenset(
 )
 """Reasons that strike at a moment and so one side more than the other: a block that meets one is dropped. The power cap
 (`sw_power_cap`) is not among them: sustained streaming meets it on both sides alike, and pauses keep it equal."""
-WARM_UP = 3
-"""Untimed replays of each side before the first block."""
+WARM_UP = 2
+"""Blocks that are replayed before the first that counts."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,10 @@ class Pace:
 class Sampler:
     """Samples one pair of sides.
 
-    `replay(name)` runs a graph once and returns microseconds a call; `renew(names)` places buffers and makes graphs
-    anew, so that blocks stand for many graphs and places.
+    `fresh(names)` returns what replays a new graph of each name once and returns microseconds a call (see `RowBench`).
     """
 
-    replay: Callable[[str], float]
-    renew: Callable[[Sequence[str]], None]
+    fresh: Callable[[Sequence[str]], Sequence[Replayed]]
     monitor: Monitor
     budget: Budget
     pace: Pace = field(default_factory=Pace)
@@ -53,10 +52,10 @@ class Sampler:
 
         `seed` decides the order of the sides and the bootstrap.
         """
-        for _ in range(WARM_UP):
-            for name in names.values():
-                self.replay(name)
         orders = balanced_orders(np.random.default_rng(seed))
+        for _ in range(WARM_UP):
+            for replay in self.fresh([names[side] for side in next(orders)]):
+                replay()
         blocks: list[Block] = []
         started = self.pace.clock()
         while True:
@@ -80,11 +79,11 @@ class Sampler:
         return enough(len(used), interval, self.budget, blocks=len(blocks), seconds=seconds), interval
 
     def _block(self, names: Mapping[Side, str], order: Order) -> Block:
-        self.renew(tuple(names.values()))
+        graphs = self.fresh([names[side] for side in order])
         replays: list[Replay] = []
         readings = [self.monitor.read()]
-        for side in order:
-            replays.append(Replay(side=side, us=self.replay(names[side])))
+        for side, replay in zip(order, graphs, strict=True):
+            replays.append(Replay(side=side, us=replay()))
             readings.append(self.monitor.read())
         return Block(replays=tuple(replays), readings=tuple(readings), dropped=why_dropped(readings))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -149,11 +150,20 @@ def load_module(ptx: str, build: Build = "jit") -> Any:
 
 def launch(function: Any, step: Step, bases: dict[str, int]) -> None:
     """Queue one launch on CuPy's current stream. `bases` maps buffer names to the device addresses of their words."""
+    ready(function, step)(arguments(step, bases))
+
+
+def ready(function: Any, step: Step) -> Callable[[tuple[np.generic, ...]], None]:
+    """Return what queues launches of one step on CuPy's current stream, given their arguments."""
     import cupy
 
     if step.dynamic_shared:
         cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, step.dynamic_shared)
-    function(step.grid, step.block, arguments(step, bases), shared_mem=step.dynamic_shared)
+
+    def start(given: tuple[np.generic, ...]) -> None:
+        function(step.grid, step.block, given, shared_mem=step.dynamic_shared)
+
+    return start
 
 
 def arguments(step: Step, bases: dict[str, int]) -> tuple[np.generic, ...]:

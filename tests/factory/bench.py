@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted_share
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, planted_share
 from diffcheck.ab.nvml import Monitor
 from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.receipts.ab.host import ForeignProcess, HostFacts, PtxasFacts
@@ -60,7 +61,7 @@ class FormulaRow:
             checks[0]["holds"] = False
         self.parity = tuple(Check.model_validate(check) for check in checks)
 
-    def replay(self, name: str) -> float:
+    def _replay(self, name: str) -> float:
         self.on_replay(name)
         base = 2.0 + self.kv_bytes / 3.0e6
         noise = float(np.exp(self._noise(name).normal(0.0, 0.001)))
@@ -80,9 +81,11 @@ class FormulaRow:
             self.noises[name] = np.random.default_rng([self.number, *name.encode()])
         return self.noises[name]
 
-    def renew(self, names: Sequence[str]) -> None:
-        for name in names:
-            self.on_replay(name)
+    def fresh(self, names: Sequence[str]) -> Sequence[Replayed]:
+        replays = [partial(self._replay, name) for name in names]
+        for replay in replays:
+            replay()
+        return replays
 
     def read_floors(self) -> Sequence[tuple[str, str]]:
         return (("read, 1", "one block"), ("read, 2", "two blocks"))

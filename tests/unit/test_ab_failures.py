@@ -22,7 +22,7 @@ from tests.factory.ab_command import LOST
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of the two rows the first takes fewer replays than this, and the run more.
-IN_THE_SECOND_ROW = 120
+IN_THE_SECOND_ROW = 200
 
 
 @dataclass(frozen=True)
