@@ -39,6 +39,7 @@ _PARTIAL = (
     ("random", 1, 5, "chunk:1", "dense"),
     ("random", 1, 48, "one-wave", "shared-row"),
     ("random", 1, 515, "fixed:1", "dense"),
+    ("random", 2, 1500, "chunk:50", "dense"),
     ("negative-zeros", 1, 200, "fixed:1", "dense"),
     ("exponential-weights", 1, 203, "chunk:97", "dense"),
     ("exponential-steps", 1, 576, "chunk:96", "dense"),

@@ -11,7 +11,7 @@ from diffcheck.generators.merges import MergeRequest, merge
 LEAST = {"f32": 2.0**-149, "f16": 2.0**-24}
 """The least positive number of each storage."""
 TINY_QUERY = 2.0**-40
-LARGE_QUERY = 2.0**60
+LARGER_QUERY = 2.0**12
 
 
 @generator("denormals", "zeros of both signs and denormals throughout; all weights exactly 1", expect="exact")
@@ -26,9 +26,9 @@ def denormals(request: Request) -> F32Array:
     rng = request.rng("denormals")
     query = rng.standard_normal(request.q.shape) * TINY_QUERY
     query[:, ::4] = rng.integers(-1000, 1001, query[:, ::4].shape) * LEAST["f32"]
-    # The last group's scores are products of a denormal and a large number, or denormal themselves, and are its maxima.
+    # The last group's scores are denormal, products of a denormal and a larger number, and are its maxima.
     last = request.heads_of(case.num_kv_heads - 1)
-    query[last] = rng.standard_normal(query[last].shape) * LARGE_QUERY
+    query[last] = rng.standard_normal(query[last].shape) * LARGER_QUERY
     if case.storage == "f16":
         query[last] = rng.integers(-(2**23) + 1, 2**23, query[last].shape) * LEAST["f32"]
     request.q[...] = query

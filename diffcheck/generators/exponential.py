@@ -63,8 +63,10 @@ def _write(request: Request, argument: Indices, zero: npt.NDArray[np.bool_]) -> 
             request.q[head, dim] = np.sqrt(case.head_dim) * 2.0 ** (-PIECE_BITS * piece)
             request.k[:, kv_head, dim] = pieces[:, head, piece]
     keys = np.arange(case.kv_len)
-    for part, value in enumerate(_VALUES):
-        request.v[keys, :, keys % _KEYS_APART + part * _KEYS_APART] = value
+    for part in range(case.head_dim // _KEYS_APART):
+        # In turn, so that each element of a lane's vectors has both.
+        values = np.array(_VALUES)[(keys // 4 + part) % 2]
+        request.v[keys, :, keys % _KEYS_APART + part * _KEYS_APART] = values[:, None]
 
 
 def _pieces(scores: F64Array) -> F64Array:

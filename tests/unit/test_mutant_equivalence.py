@@ -78,6 +78,7 @@ PROVEN = [
         "setp.lt.u32 %p1, %r2, 4;",
         "sign",
     ),
+    ("same number", "mov.u32 %r2, %laneid;\nand.b32 %r1, %r2, 16;\n", "and.b32 %r1, %r2, 16;", "integer"),
     ("no sign to tell", "mov.u32 %r2, %laneid;\nshr.u32 %r1, %r2, 2;\n", "shr.u32 %r1, %r2, 2;", "sign"),
     (
         "holds it already",
@@ -117,6 +118,12 @@ def test_every_rule_is_tried() -> None:
 
 
 NOT_PROVEN = [
+    # A lane that a register names, within other limits.
+    (
+        f"{LANES}ld.param.u32 %r4, [n];\nshfl.sync.idx.b32 %f1, %f2, %r4, 31, -1;\n",
+        "shfl.sync.idx.b32 %f1, %f2, %r4, 31, -1;",
+        "shuffle-segment",
+    ),
     # The result is read.
     ("mov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
     # The second reads what the first writes.
@@ -185,6 +192,20 @@ def test_lanes_that_no_one_needs_may_take_anything() -> None:
     first = "mov.f32 %f2, 0f3F800000;"
     assert set(proofs(body.replace("%s", "7"), first, "float-ulp").values()) == {"unused result"}
     assert set(proofs(body.replace("%s", "8"), first, "float-ulp").values()) == {""}
+
+
+def test_a_selection_by_lane_needs_a_value_in_that_lane_only() -> None:
+    statement = "shfl.sync.idx.b32 %f3, %f2, 1, 31, -1;"
+    chosen = "setp.eq.u32 %p1, %r2, 1;\nselp.f32 %f1, %f3, 0f00000000, %p1;\n"
+    assert proofs(f"{LANES}{statement}\n{chosen}", statement, "shuffle-mode") == {
+        "shfl.sync.bfly.b32 %f3, %f2, 1, 31, -1;": "",
+        "shfl.sync.down.b32 %f3, %f2, 1, 31, -1;": "",
+        # No lane is as high as the limit of 31, so that each keeps its own.
+        "shfl.sync.up.b32 %f3, %f2, 1, 31, -1;": "same lanes",
+    }
+    first = "shfl.sync.idx.b32 %f3, %f2, 0, 31, -1;"
+    other = chosen.replace("%r2, 1", "%r2, 0")
+    assert set(proofs(f"{LANES}{first}\n{other}", first, "shuffle-mode").values()) == {"same lanes"}
 
 
 def test_what_a_false_guard_keeps_from_being_read_is_not_needed_but_the_guard_is() -> None:

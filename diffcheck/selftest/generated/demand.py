@@ -27,19 +27,20 @@ class Demand:
         self.flow = flow
         registers = {name for effects in flow.effects for name in effects.reads | effects.writes}
         self._at = {name: LANES * number for number, name in enumerate(sorted(registers))}
-        self._guards = self._known_guards()
+        self._unreached: set[int] = set()
+        self._known = self._decided()
         self._behind = self._solve()
 
     def behind(self, index: int, register: str) -> int:
         """Return the lanes of a register that are needed behind a statement."""
         return self._behind[index] >> self._at[register] & ALL if register in self._at else 0
 
-    def _known_guards(self) -> dict[int, tuple[int, int]]:
+    def _decided(self) -> dict[int, tuple[int, int]]:
         """For each statement of which it is known, the lanes in which it is done for sure, and those in which not."""
-        found = dict(lanes_of(self.flow).guards)
+        found = dict(lanes_of(self.flow).decided)
         for index, (state, statement) in enumerate(ranges_of(self.flow).states()):
             if state is None:
-                found[index] = (0, ALL)
+                self._unreached.add(index)
             elif statement.guard:
                 guard = self.flow.kernel.register(statement.scope, statement.guard)
                 truth = None if guard is None else state.truth(guard)
@@ -66,7 +67,9 @@ class Demand:
     def _before(self, index: int, behind: int) -> int:
         """Return what is needed before a statement, from what is needed behind it."""
         effects, statement = self.flow.effects[index], self.flow.kernel.statements[index]
-        done, left_out = self._guards.get(index, (ALL, 0))
+        done, left_out = self._known.get(index, (0, 0)) if statement.guard else (ALL, 0)
+        if index in self._unreached:
+            return 0
         wanted = 0
         for register in effects.writes:
             wanted |= behind >> self._at[register] & ALL
@@ -91,6 +94,8 @@ class Demand:
 
     def _read(self, statement: Statement, register: str, lanes: int) -> int:
         """Return the lanes that a statement needs of a register that it reads, to give some lanes their results."""
+        if statement.opcode == "selp" and not statement.guard:
+            return self._selected(statement, register, lanes)
         if statement.opcode != "shfl":
             return lanes
         if self.flow.kernel.register(statement.scope, statement.operands[1]) != register:
@@ -102,6 +107,15 @@ class Demand:
         needed = 0
         for lane in range(LANES):
             needed |= (1 << taken[lane]) if lanes >> lane & 1 else 0
+        return needed
+
+    def _selected(self, statement: Statement, register: str, lanes: int) -> int:
+        """Return the lanes in which a selection may take a register, or asks for it."""
+        first, second = self._known.get(statement.index, (0, 0))
+        needed = 0
+        for operand, never in zip(statement.operands[1:], (second, first, 0), strict=True):
+            if self.flow.kernel.register(statement.scope, operand) == register:
+                needed |= lanes & ~never
         return needed
 
 

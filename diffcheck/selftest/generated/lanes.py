@@ -43,8 +43,11 @@ class Lanes:
             pass
 
     @cached_property
-    def guards(self) -> dict[int, tuple[int, int]]:
-        """For each guarded statement, the lanes in which it is done for sure, and those in which it is not, as bits."""
+    def decided(self) -> dict[int, tuple[int, int]]:
+        """For each guarded statement, the lanes in which it is done for sure, and those in which it is not, as bits.
+
+        For each selection, the lanes in which it takes its first value for sure, and its second.
+        """
         found: dict[int, tuple[int, int]] = {}
         for start in self._starts:
             values: dict[str, Values] = {}
@@ -53,6 +56,8 @@ class Lanes:
                 statement = self.flow.kernel.statements[at]
                 if statement.guard:
                     found[at] = self._known_lanes(self._guard(values, statement), statement.negated)
+                elif statement.opcode == "selp":
+                    found[at] = self._known_lanes(self._read(values, statement, statement.operands[3]), False)
                 self._step(values, statement)
                 at += 1
         return found
@@ -178,7 +183,8 @@ class Lanes:
             return tuple(taken[lane] for lane in sources(statement.mnemonic, statement.operands))
         except ValueError:
             lanes = self._read(values, statement, statement.operands[2])
-            return tuple(self._number("lane", statement.index, lane, lanes[lane]) for lane in range(LANES))
+            how = (statement.mnemonic, *statement.operands[2:])
+            return tuple(self._number("lane", statement.index, *how, lane, lanes[lane]) for lane in range(LANES))
 
     def _compute(self, statement: Statement, operands: list[int]) -> int:
         folded = self._folded(statement, operands)

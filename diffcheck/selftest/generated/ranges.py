@@ -8,6 +8,7 @@ and the hardware see to it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -206,11 +207,16 @@ class Ranges:
         for operand in statement.operands[1:]:
             read = operand_of(self.flow, statement, operand)
             if read is None:
-                return LAUNCH.get(operand) if statement.opcode == "mov" else None
+                return self._special(operand) if statement.opcode == "mov" else None
             operands.append(state.values.get(read, WIDEST) if isinstance(read, str) else Interval(read, read))
         if statement.opcode == "selp":
             return self._selected(state, statement, operands)
         return computed(statement.parts, operands)
+
+    def _special(self, name: str) -> Interval | None:
+        """Return the bounds of a special register; a block has no more threads than the kernel states."""
+        stated = re.search(r"\.maxntid\s+(\d+)", self.flow.kernel.head)
+        return Interval(0, int(stated[1]) - 1) if name == "%tid.x" and stated else LAUNCH.get(name)
 
     def _selected(self, state: State, statement: Statement, operands: list[Interval]) -> Interval:
         predicate = self.flow.kernel.register(statement.scope, statement.operands[3]) or ""

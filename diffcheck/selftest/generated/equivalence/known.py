@@ -7,9 +7,11 @@ what it did.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from diffcheck.selftest.generated.comparison import Comparison, comparison_of
 from diffcheck.selftest.generated.equivalence.base import rule
-from diffcheck.selftest.generated.interval import WIDEST, Interval
+from diffcheck.selftest.generated.interval import WIDEST, Interval, constant
 from diffcheck.selftest.generated.population import GeneratedMutant
 from diffcheck.selftest.generated.ptx_text import Statement, reread
 from diffcheck.selftest.generated.ranges import State, operand_of, ranges_of
@@ -110,6 +112,35 @@ def no_sign(mutant: GeneratedMutant) -> bool:
     return state is not None and all(
         _value(mutant, state, operand).positive for operand in statement.operands[1 : 1 + count]
     )
+
+
+@rule("same number")
+def same_number(mutant: GeneratedMutant) -> bool:
+    """Bits of a register and a constant are the same before and after the change, for each value it can have here.
+
+    All of at most 4,096 values are tried, none of them negative.
+    """
+    statement, changed = mutant.statement, reread(mutant.statement, mutant.change.text)
+    state = _state(mutant)
+    if state is None or changed is None or len(statement.operands) != 3 or len(changed.operands) != 3:
+        return False
+    alike = (changed.prefix, changed.operands[:2]) == (statement.prefix, statement.operands[:2])
+    bounds = _value(mutant, state, statement.operands[1])
+    constants = [constant(made.operands[2]) for made in (statement, changed)]
+    if not alike or None in constants or not bounds.positive or bounds.high - bounds.low >= _FEW:
+        return False
+    old, new = (_BITS.get(made.mnemonic) for made in (statement, changed))
+    if old is None or new is None:
+        return False
+    a, b = (number or 0 for number in constants)
+    return all((old(value, a) ^ new(value, b)) & 0xFFFFFFFF == 0 for value in range(bounds.low, bounds.high + 1))
+
+
+_BITS: dict[str, Callable[[int, int], int]] = {
+    "and.b32": lambda value, number: value & number,
+    "or.b32": lambda value, number: value | number,
+    "xor.b32": lambda value, number: value ^ number,
+}
 
 
 @rule("holds it already")

@@ -11,7 +11,8 @@ from diffcheck.selftest.generated.population import GeneratedMutant
 def independent(mutant: GeneratedMutant) -> bool:
     """Two neighbours that share nothing may change places.
 
-    Neither writes a register that the other reads or writes, at most one of them needs other lanes, and where one of
+    Neither writes a register that the other reads or writes, at most one of them needs other lanes or both are shuffles
+    of the same run, which all lanes come to in either order, and where one of
     them writes memory the other does not touch it, or other bytes of it: in another state space, or at another distance
     from the same register. Then each finds the values that it found before and leaves those that it left, and no other
     instruction stands between them. (Two lanes that touch the same bytes by the two of them race in either order.)
@@ -22,7 +23,8 @@ def independent(mutant: GeneratedMutant) -> bool:
     first, second = flow.effects[at], flow.effects[at + 1]
     shared = (first.writes & (second.reads | second.writes)) | (second.writes & first.reads)
     memory = "write" in (first.memory, second.memory) and first.memory and second.memory and not apart(mutant)
-    together = first.collective and second.collective
+    opcodes = [statement.opcode for statement in flow.kernel.statements[at : at + 2]]
+    together = first.collective and second.collective and opcodes != ["shfl", "shfl"]
     return not (shared or memory or together or first.control or second.control)
 
 
