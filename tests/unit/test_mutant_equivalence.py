@@ -20,10 +20,10 @@ HEAD = """.visible .entry kernel(.param .u64 out, .param .u32 n) {
 BEHIND = "\nst.global.f32 [%rd1], %f1;\nst.global.u32 [%rd1+4], %r1;\nend: ret; }\n"
 LANES = "mov.u32 %r2, %laneid;\ncvt.rn.f32.u32 %f2, %r2;\n"
 PAIRS = f"{LANES}shfl.sync.bfly.b32 %f3, %f2, 1, 31, -1;\nadd.rn.f32 %f4, %f2, %f3;\n"
-CUT_OFF = """setp.lt.f32 %p1, %f2, 0fC2AE0000;
+ASKED = "setp.nan.f32 %p2, %f2, %f2;\n"
+CUT_OFF = f"""setp.lt.f32 %p1, %f2, 0fC2AE0000;
 selp.f32 %f3, 0f00000000, %f4, %p1;
-setp.nan.f32 %p2, %f2, %f2;
-selp.f32 %f1, %f2, %f3, %p2;
+{ASKED}selp.f32 %f1, %f2, %f3, %p2;
 """
 
 
@@ -51,6 +51,12 @@ PROVEN = [
         "independent neighbours",
         "st.shared.f32 [%r1], %f1;\nst.shared.f32 [%r1+4], %f1;\n",
         "st.shared.f32 [%r1], %f1;",
+        "exchange",
+    ),
+    (
+        "independent neighbours",
+        f"{LANES}shfl.sync.bfly.b32 %f1, %f2, 1, 31, -1;\nshfl.sync.bfly.b32 %r1, %r2, 2, 31, -1;\n",
+        "shfl.sync.bfly.b32 %f1, %f2, 1, 31, -1;",
         "exchange",
     ),
     ("never executed", "bra end;\nmov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
@@ -124,6 +130,33 @@ NOT_PROVEN = [
         "shfl.sync.idx.b32 %f1, %f2, %r4, 31, -1;",
         "shuffle-segment",
     ),
+    # The second shuffle takes what the first one leaves, is done by other lanes or under a guard, or is a vote.
+    *(
+        (
+            f"{LANES}shfl.sync.bfly.b32 %f1, %f2, 1, 31, -1;\n{second}\n",
+            "shfl.sync.bfly.b32 %f1, %f2, 1, 31, -1;",
+            "exchange",
+        )
+        for second in (
+            "shfl.sync.bfly.b32 %r1, %f1, 2, 31, -1;",
+            "shfl.sync.bfly.b32 %f2, %r2, 2, 31, -1;",
+            "shfl.sync.bfly.b32 %r1, %r2, 2, 31, 15;",
+            "@%p1 shfl.sync.bfly.b32 %r1, %r2, 2, 31, -1;",
+            "vote.sync.ballot.b32 %r1, %p1, -1;",
+            "bar.sync 0;",
+        )
+    ),
+    # Without a sign, a negative number is compared with another.
+    (
+        "mov.u32 %r2, %laneid;\nsub.u32 %r3, %r2, 40;\nsetp.lt.u32 %p1, %r3, -20;\n@%p1 mov.u32 %r1, 3;\n",
+        "setp.lt.u32 %p1, %r3, -20;",
+        "compare-edge",
+    ),
+    # No one reads what is loaded, but it may not be loaded from anywhere.
+    (f"{LANES}add.u32 %r3, %r2, 4;\nld.shared.f32 %f3, [%r3];\n", "add.u32 %r3, %r2, 4;", "integer"),
+    # NaN is asked for before another number takes its place, or not for sure.
+    (f"{ASKED}mov.f32 %f2, %f6;\n{CUT_OFF.replace(ASKED, '')}", "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
+    (CUT_OFF.replace("setp.nan", "@%p3 setp.nan"), "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
     # The result is read.
     ("mov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
     # The second reads what the first writes.
@@ -194,6 +227,19 @@ def test_lanes_that_no_one_needs_may_take_anything() -> None:
     assert set(proofs(body.replace("%s", "8"), first, "float-ulp").values()) == {""}
 
 
+def test_bits_of_a_register_are_the_same_where_it_has_no_others() -> None:
+    anded = "and.b32 %r1, %r2, 16;"
+    found = proofs(f"mov.u32 %r2, %laneid;\n{anded}\n", anded, "integer")
+    assert {made for made, rule in found.items() if rule} == {"and.b32 %r1, %r2, 2147483664;"}
+    assert len(found) > 2
+    united = anded.replace("and", "or")
+    assert set(proofs(f"mov.u32 %r2, %laneid;\n{united}\n", united, "integer").values()) == {""}
+    # Any lane's bits, and those of a number that may be negative.
+    assert set(proofs(f"{anded}\n", anded, "integer").values()) == {""}
+    below = "mov.u32 %r3, %laneid;\nsub.u32 %r2, %r3, 8;\n"
+    assert set(proofs(f"{below}{anded}\n", anded, "integer").values()) == {""}
+
+
 def test_a_selection_by_lane_needs_a_value_in_that_lane_only() -> None:
     statement = "shfl.sync.idx.b32 %f3, %f2, 1, 31, -1;"
     chosen = "setp.eq.u32 %p1, %r2, 1;\nselp.f32 %f1, %f3, 0f00000000, %p1;\n"
@@ -206,6 +252,41 @@ def test_a_selection_by_lane_needs_a_value_in_that_lane_only() -> None:
     first = "shfl.sync.idx.b32 %f3, %f2, 0, 31, -1;"
     other = chosen.replace("%r2, 1", "%r2, 0")
     assert set(proofs(f"{LANES}{first}\n{other}", first, "shuffle-mode").values()) == {"same lanes"}
+
+
+def test_a_selection_by_an_unknown_predicate_needs_both() -> None:
+    statement = "shfl.sync.idx.b32 %f3, %f2, 1, 31, -1;"
+    body = f"{LANES}{statement}\nselp.f32 %f1, %f3, 0f00000000, %p1;\n"
+    assert proofs(body, statement, "shuffle-lane")["shfl.sync.idx.b32 %f3, %f2, 2, 31, -1;"] == ""
+    for value in ("mov.f32 %f3, 0f3F800000;", "mov.f32 %f5, 0f3F800000;"):
+        body = f"{LANES}mov.f32 %f3, 0f40000000;\nmov.f32 %f5, 0f40000000;\n{value}\nselp.f32 %f1, %f3, %f5, %p1;\n"
+        assert set(proofs(body, value, "float-ulp").values()) == {""}
+    # Under a guard, what is not selected may stay.
+    asked = "setp.eq.u32 %p1, %r2, 40;"
+    body = f"{LANES}mov.f32 %f1, 0f3F800000;\n{asked}\n@%p2 selp.f32 %f1, %f2, %f2, %p1;\n"
+    assert set(proofs(body, "mov.f32 %f1, 0f3F800000;", "float-ulp").values()) == {""}
+
+
+@pytest.mark.parametrize(
+    ("source", "alike"),
+    [
+        ("mov.u32 %r3, %ctaid.x;", True),
+        ("mov.u32 %r3, %lanemask_lt;", False),
+        ("redux.sync.add.u32 %r3, %r2, -1;", True),
+        ("match.any.sync.b32 %r3, %r2, -1;", False),
+    ],
+)
+def test_lanes_hold_the_same_only_of_what_is_the_same_for_all(source: str, alike: bool) -> None:
+    statement = "shfl.sync.idx.b32 %r1, %r3, 2, 31, -1;"
+    found = proofs(f"{LANES}{source}\n{statement}\n", statement, "shuffle-lane")
+    assert set(found.values()) == ({"same lanes"} if alike else {""})
+
+
+def test_a_comparison_of_nan_is_not_one_of_its_bits() -> None:
+    statement = "shfl.sync.idx.b32 %f3, %f2, 1, 31, -1;"
+    compared = "mov.f32 %f4, 0f7FC00000;\nsetp.eq.f32 %p1, %f4, 0f7FC00000;\n"
+    body = f"{LANES}{statement}\n{compared}selp.f32 %f1, 0f00000000, %f3, %p1;\n"
+    assert set(proofs(body, statement, "shuffle-lane").values()) == {""}
 
 
 def test_what_a_false_guard_keeps_from_being_read_is_not_needed_but_the_guard_is() -> None:
@@ -277,6 +358,16 @@ mul.lo.u32 %r6, %r1, %r1;
     assert state.value("%r5") == Interval(1, 35)
     assert state.value("%r6") == Interval(1, 16)
     assert state.truth("%p2") is False
+
+
+@pytest.mark.parametrize(
+    ("directive", "threads"), [("", 1024), (".maxntid 64", 64), (".maxntid 64, 1, 1", 64), (".maxntid 32, 4, 2", 256)]
+)
+def test_a_kernel_states_how_many_threads_a_block_has_at_most(directive: str, threads: int) -> None:
+    text = HEAD.replace(") {", f") {directive} {{") + f"mov.u32 %r1, %tid.x;\n{BEHIND}"
+    state = Ranges(flow_of(parse_kernel(text, "kernel"))).before(1)
+    assert state is not None
+    assert state.value("%r1") == Interval(0, threads - 1)
 
 
 def test_the_lanes_of_a_kernel_with_nothing_in_it() -> None:

@@ -1,8 +1,9 @@
 """Which lanes of a register are needed behind each statement: liveness, lane by lane.
 
 A lane is needed where some path reads it into something that other threads or the host can see: a store, an address, a
-branch. An instruction that computes lane by lane needs of its operands the lanes that are needed of its result, and a
-shuffle with a constant rule the lanes that it takes. A guard whose value in a lane is known (`Lanes`), or in all of
+branch. (A load from elsewhere may be a fault even where no one reads what it brings.) An instruction that computes lane
+by lane needs of its operands the lanes that are needed of its result, and a shuffle with a constant rule the lanes that
+it takes. A guard whose value in a lane is known (`Lanes`), or in all of
 them (`Ranges`), does or does not overwrite that lane, and where it is false only the guard itself is needed.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from diffcheck.selftest.generated.effects import PURE
 from diffcheck.selftest.generated.flow import END, Flow
 from diffcheck.selftest.generated.lanes import lanes_of
 from diffcheck.selftest.generated.ptx_text import Statement
@@ -75,7 +75,7 @@ class Demand:
             wanted |= behind >> self._at[register] & ALL
             behind &= ~(done << self._at[register])
         may = ALL & ~left_out
-        if not effects.pure and statement.opcode != "shfl" and not self._only_reads(statement):
+        if not effects.pure and statement.opcode != "shfl":
             wanted = ALL
         lanes = wanted & may
         guard = self.flow.kernel.register(statement.scope, statement.guard) if statement.guard else None
@@ -87,10 +87,6 @@ class Demand:
             else:
                 behind |= self._read(statement, register, lanes) << self._at[register]
         return behind
-
-    @staticmethod
-    def _only_reads(statement: Statement) -> bool:
-        return statement.opcode in PURE or statement.opcode == "ld"
 
     def _read(self, statement: Statement, register: str, lanes: int) -> int:
         """Return the lanes that a statement needs of a register that it reads, to give some lanes their results."""

@@ -20,7 +20,8 @@ from diffcheck.selftest.generated.shuffle import LANES, sources
 Values = tuple[int, ...]
 """One number for each lane."""
 _COMMUTATIVE = ("add", "mul", "fma", "mad", "max", "min", "and", "or", "xor")
-_UNIFORM = ("%ctaid.x", "%ctaid.y", "%nctaid.x", "%ntid.x")
+# What is the same in all threads of a block. Any other special register may be another in each lane.
+_UNIFORM = ("%ctaid.x", "%ctaid.y", "%nctaid.x", "%nctaid.y", "%ntid.x")
 
 
 class Lanes:
@@ -129,6 +130,8 @@ class Lanes:
             return tuple(self._number("constant", lane) for lane in range(LANES))
         if operand == "%tid.x":
             return tuple(self._number("thread", lane) for lane in range(LANES))
+        if operand.startswith("%") and operand not in _UNIFORM:
+            return tuple(self._number("special", operand, lane) for lane in range(LANES))
         inner = [
             self._read(values, statement, word) for word in words_of(operand) if self._is_register(statement, word)
         ]
@@ -168,9 +171,9 @@ class Lanes:
     def _result(self, values: dict[str, Values], statement: Statement) -> Values:
         if statement.opcode == "shfl":
             return self._shuffle(values, statement)
-        if statement.opcode in ("vote", "match", "redux", "activemask"):
+        if statement.opcode in ("vote", "redux", "activemask"):
             return (self._number("warp", statement.index),) * LANES
-        if statement.opcode in ("atom", "call"):
+        if statement.opcode in ("atom", "call", "match"):
             return tuple(self._number("lane", statement.index, lane) for lane in range(LANES))
         operands = [self._read(values, statement, operand) for operand in statement.operands[1:]]
         return tuple(self._compute(statement, [each[lane] for each in operands]) for lane in range(LANES))
@@ -235,7 +238,7 @@ class Lanes:
 def _value_of_pair(statement: Statement, a: int, b: int) -> int | None:
     if min(a, b) < 0:
         return None
-    if statement.opcode == "setp":
+    if statement.opcode == "setp" and statement.parts[-1] in ("u32", "s32", "b32"):
         found = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b}
         return int(found[statement.parts[1]]) if statement.parts[1] in found else None
     if statement.opcode == "and":

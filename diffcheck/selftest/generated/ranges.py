@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 
 from diffcheck.selftest.generated.comparison import Comparison, comparison_of
 from diffcheck.selftest.generated.flow import END, Flow
@@ -215,8 +216,10 @@ class Ranges:
 
     def _special(self, name: str) -> Interval | None:
         """Return the bounds of a special register; a block has no more threads than the kernel states."""
-        stated = re.search(r"\.maxntid\s+(\d+)", self.flow.kernel.head)
-        return Interval(0, int(stated[1]) - 1) if name == "%tid.x" and stated else LAUNCH.get(name)
+        stated = re.search(r"\.maxntid\s+(\d+(?:\s*,\s*\d+)*)", self.flow.kernel.head)
+        if name != "%tid.x" or not stated:
+            return LAUNCH.get(name)
+        return Interval(0, prod(int(extent) for extent in stated[1].split(",")) - 1)
 
     def _selected(self, state: State, statement: Statement, operands: list[Interval]) -> Interval:
         predicate = self.flow.kernel.register(statement.scope, statement.operands[3]) or ""

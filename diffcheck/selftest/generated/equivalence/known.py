@@ -92,7 +92,7 @@ def _agree(state: State, old: Comparison, new: Comparison) -> bool:
 
     def says(value: int) -> bool:
         point = State({**state.values, register: Interval(value, value)})
-        return point.holds(old) is point.holds(new)
+        return point.holds(old) is not None and point.holds(old) is point.holds(new)
 
     return all(says(value) for value in range(bounds.low, bounds.high + 1))
 
@@ -116,9 +116,10 @@ def no_sign(mutant: GeneratedMutant) -> bool:
 
 @rule("same number")
 def same_number(mutant: GeneratedMutant) -> bool:
-    """Bits of a register and a constant are the same before and after the change, for each value it can have here.
+    """The bits of a register and a constant are the same before and after the change, for each value it can have here.
 
-    All of at most 4,096 values are tried, none of them negative.
+    All of at most 4,096 values are tried, none of them negative. The result goes to the same register under the same
+    guard.
     """
     statement, changed = mutant.statement, reread(mutant.statement, mutant.change.text)
     state = _state(mutant)

@@ -30,9 +30,11 @@ def decided_behind(mutant: GeneratedMutant) -> bool:
     asked = _definition(flow, second, second.operands[3])
     if asked is None or asked.opcode != "setp" or asked.parts[1:] not in (("nan", "f32"), ("num", "f32")):
         return False
+    if first.guard or second.guard or asked.guard:
+        return False
     for_nan, other = second.operands[1:3] if asked.parts[1] == "nan" else (second.operands[2], second.operands[1])
     same_x = asked.operands[1:] == (x, x) and for_nan == x and other == first.operands[0]
-    return same_x and not _written_between(flow, x, statement.index, second.index)
+    return same_x and not _written_between(flow, x, min(asked.index, statement.index), second.index)
 
 
 def _only_reader(flow: Flow, statement: Statement) -> Statement | None:

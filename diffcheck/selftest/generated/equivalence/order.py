@@ -5,17 +5,18 @@ from __future__ import annotations
 from diffcheck.selftest.generated.accesses import Access, accesses_of
 from diffcheck.selftest.generated.equivalence.base import rule
 from diffcheck.selftest.generated.population import GeneratedMutant
+from diffcheck.selftest.generated.ptx_text import Statement
 
 
 @rule("independent neighbours")
 def independent(mutant: GeneratedMutant) -> bool:
     """Two neighbours that share nothing may change places.
 
-    Neither writes a register that the other reads or writes, at most one of them needs other lanes or both are shuffles
-    of the same run, which all lanes come to in either order, and where one of
-    them writes memory the other does not touch it, or other bytes of it: in another state space, or at another distance
-    from the same register. Then each finds the values that it found before and leaves those that it left, and no other
-    instruction stands between them. (Two lanes that touch the same bytes by the two of them race in either order.)
+    Neither writes a register that the other reads or writes. At most one of them needs other lanes, or both are
+    shuffles that the same lanes come to, one right behind the other in either order. Where one of them writes memory
+    the other does not touch it, or other bytes of it: in another state space, or at another distance from the same
+    register. Then each finds the values that it found before and leaves those that it left, and no other instruction
+    stands between them. (Two lanes that touch the same bytes by the two of them race in either order.)
     """
     if mutant.operator.name != "exchange":
         return False
@@ -23,9 +24,14 @@ def independent(mutant: GeneratedMutant) -> bool:
     first, second = flow.effects[at], flow.effects[at + 1]
     shared = (first.writes & (second.reads | second.writes)) | (second.writes & first.reads)
     memory = "write" in (first.memory, second.memory) and first.memory and second.memory and not apart(mutant)
-    opcodes = [statement.opcode for statement in flow.kernel.statements[at : at + 2]]
-    together = first.collective and second.collective and opcodes != ["shfl", "shfl"]
+    together = first.collective and second.collective and not _both_shuffle(*flow.kernel.statements[at : at + 2])
     return not (shared or memory or together or first.control or second.control)
+
+
+def _both_shuffle(first: Statement, second: Statement) -> bool:
+    """Tell whether two neighbours are shuffles that the same lanes do."""
+    same_lanes = first.prefix == second.prefix and first.operands[4:] == second.operands[4:]
+    return (first.opcode, second.opcode) == ("shfl", "shfl") and same_lanes
 
 
 def apart(mutant: GeneratedMutant) -> bool:
