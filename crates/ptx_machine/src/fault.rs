@@ -12,7 +12,7 @@ pub enum FaultKind {
     Misaligned,
     /// A store to an allocation that is read-only.
     ReadOnly,
-    /// An address of one state space used in another.
+    /// An address of one state space used in another, or a generic one where the instruction may not go.
     WrongSpace,
     /// An address that depends on a value never written.
     UninitialisedAddress,

@@ -8,7 +8,7 @@ mod word;
 
 use crate::types::{Scalar, Space};
 
-pub(crate) use access::{Access, AsyncCopy, Order, Scope};
+pub(crate) use access::{Access, AsyncCopy, Order, Reach, Scope};
 pub(crate) use collective::{AtomOp, BarrierVote, ReduxOp};
 pub(crate) use kernel::{Own, Place, Placed, Program, packed_bytes};
 pub(crate) use number::{Float, Int, Round};

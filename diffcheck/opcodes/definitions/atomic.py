@@ -10,6 +10,7 @@ import numpy as np
 from diffcheck.opcodes.definitions.arithmetic import arithmetic
 from diffcheck.opcodes.definitions.rows import low
 from diffcheck.opcodes.fields import Bits, Columns
+from diffcheck.opcodes.operands.formats import FORMATS
 from diffcheck.opcodes.probe import Probe
 from py_builder_kernel.ptx.dtype import DTYPES, DType
 from py_builder_kernel.ptx.table import Bound, bind
@@ -33,9 +34,16 @@ def covers(_bound: Bound) -> bool:
 
 
 def _added(dtype: DType, space: str, old: Bits, given: Bits) -> Bits:
-    """The sum of floats, to the nearest; PTX ISA, `atom`: in global memory f32 takes denormal numbers as zeros."""
+    """The sum of floats, to the nearest; PTX ISA, `atom`: in global memory f32 takes denormal numbers as zeros.
+
+    Which NaN a sum of f64 is: `definitions.nan`.
+    """
     ftz = ".ftz" if dtype.name == "f32" and space == "g" else ""
-    return arithmetic(bind(f"add.rn{ftz}.{dtype.name}")[0], old, given)[0]
+    (total,) = arithmetic(bind(f"add.rn{ftz}.{dtype.name}")[0], given, old)
+    if dtype.name == "f64" and space == "g":
+        for kept in (old, given):
+            total = np.where(kept & np.uint64(FORMATS["f64"].sign - 1) > FORMATS["f64"].infinity, kept, total)
+    return total
 
 
 def _whole(dtype: DType, op: str, old: Bits, given: Bits) -> Bits:

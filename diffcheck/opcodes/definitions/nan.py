@@ -1,11 +1,13 @@
 """The one rule for NaN results. The suite compares bits, so which NaN an operation gives is part of its definition.
 
-PTX leaves payloads open; this is what was measured, the same in every form of an operation.
+PTX leaves payloads open; this is what was measured (sm_90), the same in every form of an operation.
 
 - Operations on f16, bf16 and f32 give one canonical NaN: no sign, all other bits set. That of tf32 is cut to its bits.
 - Operations on f64, `abs` and `neg` among them, give one of the operands that are NaN with its sign, made quiet: of
   the second, the third and the first operand, the first that is NaN; `div`, which is a subroutine, takes the first.
   Where none is NaN (inf - inf and the like) it is the quiet NaN with a sign and no payload.
+- `atom` and `red` of f64 are done beside global memory: there the NaN stays as it is, the operand if that is one, else
+  the one that lay there. In shared memory it is the thread's own addition, with what lay there as its second operand.
 - Conversions to and from f64 keep the sign and the highest bits of the payload, and make it quiet. With `.ftz` an f32
   becomes the canonical NaN first.
 - Conversions that change no value, and moves, `selp`, loads and their like, keep all bits.

@@ -10,7 +10,7 @@ import numpy as np
 from diffcheck.opcodes.fields import Columns, Field
 from diffcheck.opcodes.kernel import Body
 from diffcheck.opcodes.operands.columns import rows_for
-from diffcheck.opcodes.templates.memory import BLOCK, elements, generic, place, space_of, vector
+from diffcheck.opcodes.templates.memory import BLOCK, elements, generic, is_global, place, space_of, vector
 from py_builder_kernel.ptx.table import Bound
 
 _ROWS: Final = 20 * BLOCK
@@ -27,7 +27,8 @@ def atomic(bound: Bound) -> Body:
     variables: list[str] = []
     registers: list[str] = []
     by_hand: list[str] = []
-    for where in ("global", "shared") if space is None else (space,):
+    spaces = (space,) if space else ("global",) if is_global(bound) else ("global", "shared")
+    for where in spaces:
         new = elements(bound, f"n{where[0]}", narrow=False)
         old = elements(bound, f"o{where[0]}", narrow=False) if bound.form.opcode == "atom" else ()
         base = "%out"

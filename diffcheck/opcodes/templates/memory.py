@@ -26,9 +26,10 @@ _STORED: Final = ("global", "shared", "local")
 _GLOBAL: Final = ("global",)
 
 
-def _is_global(bound: Bound) -> bool:
+def is_global(bound: Bound) -> bool:
     """Whether a form without a space is for addresses of global memory alone."""
-    return "mmio" in bound.words or "hint" in bound.words
+    is_vector_sum = bound.form.opcode in ("atom", "red") and "vec" in bound.words
+    return is_vector_sum or "mmio" in bound.words or "hint" in bound.words
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def load(bound: Bound) -> Body:
     if space == "param":
         return _load_parameter(bound)
     sources = elements(bound, "e", narrow=True)
-    spaces = (_GLOBAL if _is_global(bound) else _LOADED) if space is None else (space,)
+    spaces = (_GLOBAL if is_global(bound) else _LOADED) if space is None else (space,)
     outputs: list[Field] = []
     hint, declared, made = policy(bound)
     lines: list[str] = [*made]
@@ -185,7 +186,7 @@ def store(bound: Bound) -> Body:
     variables: list[str] = []
     registers: list[str] = [*declared]
     by_hand: list[str] = []
-    for index, where in enumerate((_GLOBAL if _is_global(bound) else _STORED) if space is None else (space,)):
+    for index, where in enumerate((_GLOBAL if is_global(bound) else _STORED) if space is None else (space,)):
         results = elements(bound, f"d{where[0]}" if space is None else "d", narrow=True)
         outputs += results
         if where == "global":

@@ -9,7 +9,7 @@ use super::shadow::{self, File};
 use super::spaces::Spaces;
 use super::witness::Witness;
 use crate::fault::{FaultKind, Trap};
-use crate::program::{Access, AsyncCopy, Inst, LANES, Order, Scope, Slot};
+use crate::program::{Access, AsyncCopy, Inst, LANES, Order, Reach, Scope, Slot};
 use crate::types::{Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -181,6 +181,7 @@ impl Batch {
 fn access(space: Space, bytes: u8) -> Access {
     Access {
         space,
+        reach: Reach::Everywhere,
         ty: Scalar::B32,
         order: Order::Weak,
         scope: Scope::Cta,

@@ -61,8 +61,7 @@ fn update(
     let file = if a.wide >> part & 1 != 0 { File::Wide } else { File::Narrow };
     let operands =
         [regs.values(file, i.s[part]), if op == AtomOp::Cas { regs.values(file, i.s[1]) } else { [0; LANES] }];
-    // As the ISA has it of f32: subnormal numbers are flushed in global memory and kept in shared memory.
-    let rule = Rule { op, ty: a.ty, ftz: a.ty == Scalar::F32 && group.space == Space::Global };
+    let rule = Rule { op, ty: a.ty, in_global: group.space == Space::Global };
     let mut old = [0u64; LANES];
     let mut known = FULL;
     for lane in lanes(group.mask) {
@@ -103,7 +102,7 @@ fn update(
 struct Rule {
     op: AtomOp,
     ty: Scalar,
-    ftz: bool,
+    in_global: bool,
 }
 
 impl Rule {
@@ -135,9 +134,17 @@ impl Rule {
     fn sum(self, a: u64, b: u64) -> u64 {
         let Some(float) = Float::of(self.ty) else { return a.wrapping_add(b) };
         let format = float.format();
+        // Units beside global memory add f64 there: as measured (sm_90), they give a NaN as it stands, the operand's
+        // before the old value's. In shared memory it is the thread that adds, and the old value is its second operand.
+        let kept = [b, a].into_iter().find(|&x| format.is_nan(x));
+        if let (Scalar::F64, true, Some(nan)) = (self.ty, self.in_global, kept) {
+            return nan;
+        }
+        // As the ISA has it of f32: subnormal numbers are flushed in global memory and kept in shared memory.
+        let ftz = self.ty == Scalar::F32 && self.in_global;
         let add = |a: u64, b: u64| {
-            let flush = |x: u64| if self.ftz { format.flush(x) } else { x };
-            flush(format.add(flush(a), flush(b), Round::Nearest))
+            let flush = |x: u64| if ftz { format.flush(x) } else { x };
+            flush(format.add(flush(b), flush(a), Round::Nearest))
         };
         if self.ty.kind() == Kind::Packed {
             add(a & 0xffff, b & 0xffff) | add(a >> 16, b >> 16) << 16

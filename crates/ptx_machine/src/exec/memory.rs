@@ -174,6 +174,9 @@ pub(super) fn for_groups(
             trap.address = Some(addresses[first]);
             return Err(trap);
         };
+        if a.space == Space::Generic && !a.reach.holds(space) {
+            return Err(out_of_reach(a, space, segment, first, addresses[first]));
+        }
         let origin = segment.base.wrapping_add(window);
         // A lane before the segment wraps to a huge offset.
         let last = segment.len - u64::from(bytes);
@@ -190,6 +193,15 @@ pub(super) fn for_groups(
         left &= !group;
     }
     Ok(())
+}
+
+/// A generic address that leads where this kind of access may not go.
+#[cold]
+fn out_of_reach(a: Access, space: Space, segment: &Segment, lane: usize, address: u64) -> Box<Trap> {
+    let offset = address.wrapping_sub(space.window()).wrapping_sub(segment.base);
+    let (name, own, reach) = (&segment.name, space.word(), a.reach.words());
+    let message = format!("such an access may go to {reach} only; the address is `{name}`+{offset} of {own} memory");
+    Box::new(Trap { kind: FaultKind::WrongSpace, lane: Some(lane as u32), address: Some(address), message })
 }
 
 #[cold]

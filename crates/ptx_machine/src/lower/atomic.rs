@@ -2,7 +2,7 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Access, AtomOp, Inst, Op, Order};
+use crate::program::{Access, AtomOp, Inst, Op, Order, Reach};
 use crate::types::Space;
 
 impl Lower<'_, '_> {
@@ -36,7 +36,8 @@ impl Lower<'_, '_> {
         let wide = if ty.bytes() == 8 { u8::MAX >> (8 - given.len()) } else { 0 };
         let narrow = if ty.bytes() == 2 { u8::MAX >> (8 - given.len()) } else { 0 };
         let count = given.len() as u8;
-        let access = Access { space, ty, order, scope, non_coherent: false, count, wide, narrow, wide_address };
+        let reach = if c.has("v2") || c.has("v4") { Reach::Global } else { Reach::GlobalOrShared };
+        let access = Access { space, reach, ty, order, scope, non_coherent: false, count, wide, narrow, wide_address };
         let mut inst = Inst::new(Op::Atom(access, op));
         inst.s[4] = base;
         inst.imm = offset;

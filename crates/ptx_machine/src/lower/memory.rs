@@ -2,7 +2,7 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Access, Inst, Op, Order, Scope};
+use crate::program::{Access, Inst, Op, Order, Reach, Scope};
 use crate::types::{Scalar, Space};
 
 impl Lower<'_, '_> {
@@ -26,7 +26,9 @@ impl Lower<'_, '_> {
         let (order, scope) = Self::order(c, Order::Weak);
         let non_coherent = c.has("nc") || c.bound.form.opcode == "ldu";
         let count = parts.len() as u8;
-        let access = Access { space, ty, order, scope, non_coherent, count, wide, narrow, wide_address };
+        let is_for_global = c.has("mmio") || c.has("L2::cache_hint");
+        let reach = if is_for_global { Reach::Global } else { Reach::Everywhere };
+        let access = Access { space, reach, ty, order, scope, non_coherent, count, wide, narrow, wide_address };
         let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
         inst.s[4] = base;
         inst.imm = offset;

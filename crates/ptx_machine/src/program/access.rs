@@ -41,6 +41,35 @@ pub(crate) enum Scope {
     Sys,
 }
 
+/// Where a generic address may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Everywhere,
+    /// Atomic operations.
+    GlobalOrShared,
+    /// Atomic operations on vectors, `.mmio`, and what has a cache policy.
+    Global,
+}
+
+impl Reach {
+    pub fn holds(self, space: Space) -> bool {
+        match self {
+            Reach::Everywhere => true,
+            Reach::GlobalOrShared => matches!(space, Space::Global | Space::Shared),
+            Reach::Global => space == Space::Global,
+        }
+    }
+
+    /// The spaces, as a message names them.
+    pub fn words(self) -> &'static str {
+        match self {
+            Reach::Everywhere => "any memory",
+            Reach::GlobalOrShared => "global or shared memory",
+            Reach::Global => "global memory",
+        }
+    }
+}
+
 /// A load, a store, or the memory operand of an atomic operation.
 ///
 /// An atomic operation is lowered to an op that carries an `Access` with `order` and `scope` from
@@ -49,6 +78,7 @@ pub(crate) enum Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Access {
     pub space: Space,
+    pub reach: Reach,
     pub ty: Scalar,
     pub order: Order,
     pub scope: Scope,
@@ -69,7 +99,8 @@ impl Access {
     pub fn plain(space: Space, ty: Scalar) -> Self {
         let wide = u8::from(ty.bytes() == 8);
         let (order, scope) = (Order::Weak, Scope::Cta);
-        Self { space, ty, order, scope, non_coherent: false, count: 1, wide, narrow: 0, wide_address: true }
+        let reach = Reach::Everywhere;
+        Self { space, reach, ty, order, scope, non_coherent: false, count: 1, wide, narrow: 0, wide_address: true }
     }
 }
 

@@ -108,6 +108,58 @@ fn floats_add_to_the_nearest_and_flush_in_global_memory_only() {
 }
 
 #[test]
+fn sums_of_f64_keep_the_nan_that_the_device_keeps() {
+    const QUIET: u64 = 0x7ff8_0000_0000_0005;
+    const SIGNALLING: u64 = 0xfff0_0000_0000_0001;
+    const MADE_QUIET: u64 = 0xfff8_0000_0000_0001;
+    let one = 1f64.to_bits();
+    // What lies there, the operand; what the sum is in shared memory and in global memory.
+    let rows = [
+        (one, SIGNALLING, MADE_QUIET, SIGNALLING),
+        (SIGNALLING, one, MADE_QUIET, SIGNALLING),
+        (QUIET, SIGNALLING, QUIET, SIGNALLING),
+        (SIGNALLING, QUIET, MADE_QUIET, QUIET),
+        (f64::INFINITY.to_bits(), f64::NEG_INFINITY.to_bits(), 0xfff8 << 48, 0xfff8 << 48),
+    ];
+    for (old, b, in_shared, in_global) in rows {
+        let atom = line("atom.shared.add.f64 %out, [%s], %b;", "b64", "b64", 8, false);
+        check(&atom, B64, &[B64, B64], &[vec![old, b]], |_| in_shared);
+        let mut kernel = Kernel::new(&body(&format!("red.add.f64 [%base], 0d{b:016X};")), 1, 1);
+        let at = kernel.words("sum", &[old as u32, (old >> 32) as u32]);
+        kernel.run(&[at]);
+        assert_eq!(kernel.read(at, 2), [in_global as u32, (in_global >> 32) as u32]);
+    }
+}
+
+#[test]
+fn generic_addresses_lead_where_ptx_allows() {
+    let declared =
+        "{ .shared .align 16 .b8 tile[64]; .local .align 16 .b8 frame[64]; .reg .b64 %g; mov.f32 %f1, 0f3f800000;";
+    let shared = "mov.u64 %g, tile; cvta.shared.u64 %g, %g; st.v4.f32 [%g], {%f1, %f1, %f1, %f1};";
+    let local = "mov.u64 %g, frame; cvta.local.u64 %g, %g; st.v4.f32 [%g], {%f1, %f1, %f1, %f1};";
+    for (place, line) in [
+        (shared, "red.add.v2.f32 [%g], {%f1, %f1};"),
+        (shared, "atom.add.v4.f32 {%f1, %f2, %f3, %f4}, [%g], {%f1, %f1, %f1, %f1};"),
+        (local, "red.add.u32 [%g], 1;"),
+        (local, "atom.cas.b32 %r1, [%g], 0, 1;"),
+        (shared, "st.mmio.relaxed.sys.f32 [%g], %f1;"),
+        (shared, "ld.mmio.relaxed.sys.f32 %f1, [%g];"),
+        (shared, "createpolicy.fractional.L2::evict_first.b64 %at, 1.0; ld.L2::cache_hint.f32 %f1, [%g], %at;"),
+    ] {
+        let fault = Kernel::new(&body(&format!("{declared} {place} {line} }}")), 1, 1).fault(&[0]);
+        assert_eq!(fault.kind, FaultKind::WrongSpace, "{line}: {fault}");
+        assert!(fault.message.ends_with(" memory") && fault.message.contains("+0 of "), "{fault}");
+    }
+    // The same in global memory, and what may go anywhere.
+    let mut kernel = Kernel::new(&body("red.add.v2.f32 [%at], {0f3f800000, 0f40000000};"), 1, 1);
+    let at = kernel.words("sums", &[0, 0]);
+    kernel.run(&[at]);
+    assert_eq!(kernel.read(at, 2), [1f32.to_bits(), 2f32.to_bits()]);
+    let both = format!("{declared} {shared} red.add.u32 [%g], 1; {local} st.volatile.f32 [%g], %f1; }}");
+    Kernel::new(&body(&both), 1, 1).run(&[0]);
+}
+
+#[test]
 fn lanes_that_meet_take_turns() {
     let text = "{ .reg .b64 %one; mov.u64 %one, %base; atom.global.add.u32 %r1, [%one], %t; add.u64 %at, %at, 4;\n\
         st.global.u32 [%at], %r1; }";
@@ -168,5 +220,5 @@ fn places_are_checked_as_those_of_stores_are() {
     assert_eq!(odd.fault(&[at]).kind, FaultKind::Misaligned);
     let constant = body("{ .reg .b64 %c; mov.u64 %c, fixed; cvta.const.u64 %c, %c; red.add.u32 [%c], 1; }")
         .replace(HEADER, &format!("{HEADER}.const .b32 fixed = 5;\n"));
-    assert_eq!(Kernel::new(&constant, 1, 1).fault(&[0]).kind, FaultKind::ReadOnly);
+    assert_eq!(Kernel::new(&constant, 1, 1).fault(&[0]).kind, FaultKind::WrongSpace);
 }

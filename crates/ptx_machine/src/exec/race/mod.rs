@@ -31,7 +31,7 @@ use super::block::BARRIERS;
 use super::memory::{Group, lanes};
 use super::spaces::Spaces;
 use crate::fault::Trap;
-use crate::program::{Access, LANES, Order, Program, Scope};
+use crate::program::{Access, LANES, Order, Program, Reach, Scope};
 use crate::types::{Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -95,6 +95,7 @@ fn words_of(offset: u64, total: u32) -> (usize, usize, u8) {
 /// What a report calls an asynchronous copy.
 const COPY: Access = Access {
     space: Space::Shared,
+    reach: Reach::Everywhere,
     ty: Scalar::B32,
     order: Order::Weak,
     scope: Scope::Cta,
