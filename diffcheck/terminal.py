@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -20,20 +21,31 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from diffcheck.visible import visible
+
 # In a pipe there is no width to fit: wide enough that no table is folded.
 _PIPE_WIDTH = 240
 # Below this width a table leaves out what is least needed; files (--json) always have everything.
 WIDE = 120
 
 
+class _PlainConsole(Console):
+    """A console that shows texts of files as they are: neither markup nor control characters in them do anything."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts with their control characters made visible, and other things as they are."""
+        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+
+
 def console() -> Console:
     """Return the console for results."""
-    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return _PlainConsole(width=width, highlight=False, markup=False, emoji=False)
 
 
 def print_error(message: str) -> None:
     """Print one line on standard error."""
-    print(f"diffcheck: {' '.join(message.split())}", file=sys.stderr)
+    print(f"diffcheck: {visible(' '.join(message.split()))}", file=sys.stderr)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numeric: Sequence[str] = ()) -> Table:
@@ -44,7 +56,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
         right = column in numeric
         made.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right or not column)
     for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        made.add_row(*(cell if isinstance(cell, Text) else Text(visible(str(cell))) for cell in row))
     return made
 
 

@@ -12,6 +12,7 @@ from diffcheck.receipts.ab.file import EditedReceiptError, ab_receipt_of, read_c
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY
 from diffcheck.receipts.imported.model import SCHEMA as IMPORTED
+from diffcheck.visible import visible
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,13 @@ def collect(folder: Path) -> tuple[Found, ...]:
 
 def read_found(path: Path) -> Found:
     """Read one file; never raises for what the file holds."""
+    # A file's name need not be a text.
+    name = visible(path.stem)
     try:
         content = read_content(path)
     except BadInputError as error:
-        return Found(path.stem, None, None, Code.RECEIPT_UNREADABLE, str(error))
-    return read_content_as_found(content, path.stem)
+        return Found(name, None, None, Code.RECEIPT_UNREADABLE, visible(str(error)))
+    return read_content_as_found(content, name)
 
 
 def read_content_as_found(content: dict[str, Any], name: str) -> Found:

@@ -80,6 +80,8 @@ def load_hosts() -> Hosts:
 def read_toml(path: Path, model: type[_M]) -> _M:
     """Read and check a TOML file. Raises `BadInputError` that names the file and the first field that is wrong."""
     try:
+        if path.exists() and not path.is_file():
+            raise BadInputError("file", str(path), "a regular file")
         if path.stat().st_size > _MAX_BYTES:
             raise BadInputError("file", str(path), f"a file of at most {_MAX_BYTES} bytes")
         return model.model_validate(tomli.loads(path.read_text(encoding="utf-8")))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from diffcheck import digest
@@ -15,8 +16,12 @@ DIGEST_KEY = "digest"
 _LINE = 118
 
 
+# Half of a pair in UTF-16: as an escape it is JSON, and no UTF-8 has it.
+_LONE = re.compile("[\ud800-\udfff]")
+
+
 class NotCanonicalError(ValueError):
-    """A text is no JSON of the kind that is digested: a key twice, or a number that JSON has not."""
+    """A text is no JSON of the kind that is digested: a key twice, or a number or character that is none."""
 
 
 def canonical(content: Any) -> str:
@@ -33,10 +38,17 @@ def content_digest(content: dict[str, Any]) -> str:
 
 
 def parse(text: str) -> Any:
-    """Parse JSON strictly. Raises `NotCanonicalError` for a key that is there twice and for NaN and infinities."""
-    return json.loads(
+    """Parse JSON strictly.
+
+    Raises `NotCanonicalError` for a key that is there twice, for NaN and infinities, and for half a character, and
+    `RecursionError` for what is nested so deeply that it could not be written again.
+    """
+    made = json.loads(
         text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite, parse_int=_parse_int
     )
+    if "\\ud" in text.lower() and _LONE.search(canonical(made)):
+        raise NotCanonicalError("a character is half of a pair")
+    return made
 
 
 def layout(content: Any, indent: str = "") -> str:

@@ -130,6 +130,8 @@ def receipt_schema() -> dict[str, Any]:
 def read_receipt(path: Path) -> Receipt:
     """Read and check a receipt. Raises `BadInputError` that names the first field that is wrong."""
     try:
+        if path.exists() and not path.is_file():
+            raise BadInputError("receipt", str(path), "a regular file")
         if path.stat().st_size > _MAX_BYTES:
             raise BadInputError("receipt", str(path), f"a file of at most {_MAX_BYTES} bytes")
         return Receipt.model_validate(json.loads(path.read_text(encoding="utf-8")))
@@ -140,4 +142,6 @@ def read_receipt(path: Path) -> Receipt:
         where = ".".join(str(part) for part in first["loc"]) or "status"
         raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error
     except (ValueError, RecursionError) as error:
+        if isinstance(error, BadInputError):
+            raise
         raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error

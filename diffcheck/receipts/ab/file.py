@@ -45,8 +45,11 @@ def read_ab_receipt(path: Path) -> AbReceipt:
 
 
 def read_content(path: Path) -> dict[str, Any]:
-    """Read a file that holds a JSON object. Raises `BadInputError`."""
+    """Read a regular file that holds a JSON object. Raises `BadInputError`."""
     try:
+        # A pipe or a device may never end.
+        if path.exists() and not path.is_file():
+            raise BadInputError("receipt", str(path), "a regular file")
         if path.stat().st_size > MAX_BYTES:
             raise BadInputError("receipt", str(path), f"a file of at most {MAX_BYTES} bytes")
         content = parse(path.read_text(encoding="utf-8"))
@@ -65,7 +68,10 @@ def ab_receipt_of(content: dict[str, Any], name: str) -> AbReceipt:
     """Return the receipt that a file's content is; `name` is the file's, for messages. Errors: `read_ab_receipt`."""
     if content.get("schema") != SCHEMA:
         raise BadInputError(f"receipt {name}, schema", content.get("schema"), SCHEMA)
-    stated, actual = content.get(DIGEST_KEY), content_digest(content)
+    try:
+        stated, actual = content.get(DIGEST_KEY), content_digest(content)
+    except RecursionError as error:
+        raise BadInputError(f"receipt {name}", "a record", "one that is not nested so deeply") from error
     if stated != actual:
         raise EditedReceiptError(f"receipt {name}, digest", stated, f"{actual}, the digest of what the file says")
     try:
