@@ -92,7 +92,7 @@ class ThrottledError(Exception):
     """A device whose clock was held down for as long as it was sampled; its text is the reason."""
 
 
-def why_dropped(readings: list[Reading]) -> str | None:
+def why_dropped(readings: Sequence[Reading]) -> str | None:
     """Return the first hard reason for a lowered clock among a block's readings, or None."""
     met = {reason for reading in readings for reason in reading.throttle or ()} & HARD_REASONS
     return f"throttled: {', '.join(sorted(met))}" if met else None

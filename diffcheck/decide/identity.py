@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diffcheck.ab.recompute import Samples, samples_of
 from diffcheck.decide.collect import Found
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.errors import DiffcheckError
@@ -110,6 +111,36 @@ def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, t
         )
         for name, recorded, current in stale_subjects(receipt, experiment, tree)
     ]
+
+
+def misplanned(one: Identified, tree: TreeHashes) -> list[Reason]:
+    """Return that a receipt's calls were planned for another device than the one that it names."""
+    host = one.receipt.host
+    planned, own = one.receipt.rows[0].baseline.plan.profile, tree.lock.profile_of(host.arch, host.sms)
+    if planned == own:
+        return []
+    message = f"planned with the profile {planned}; that of {host.arch} with {host.sms} multiprocessors is {own}"
+    return [one.subject.reason(Code.ROW_DIFFERS, message)]
+
+
+def copied(one: Identified, others: Sequence[Identified]) -> list[Reason]:
+    """Return which receipts of other hosts are of the same device, or have samples of this one."""
+    reasons: list[Reason] = []
+    host, samples = one.receipt.host, _samples(one.receipt)
+    for other in others:
+        if other is one or other.receipt.host.id == host.id:
+            continue
+        named = host.id is not None and other.receipt.host.id is not None
+        if named and host.uuid_sha256 is not None and host.uuid_sha256 == other.receipt.host.uuid_sha256:
+            reasons.append(one.subject.reason(Code.RECEIPT_COPIED, f"{other.found.name}.json is of the same device"))
+        elif samples & _samples(other.receipt):
+            reasons.append(one.subject.reason(Code.RECEIPT_COPIED, f"{other.found.name}.json has the same samples"))
+    return reasons
+
+
+def _samples(receipt: AbReceipt) -> set[Samples]:
+    timed = [row.timing for row in receipt.rows if row.timing] + [control.timing for control in receipt.controls]
+    return {samples_of(timing) for timing in timed}
 
 
 def stale_subjects(

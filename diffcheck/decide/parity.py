@@ -24,6 +24,7 @@ _CODES = {
     "scratch": Code.BITS_DIFFER,
 }
 _AGAINST_F64 = ("oracle", "naive")
+_OF_OUTPUTS = ("bits", *_AGAINST_F64)
 
 
 def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:
@@ -126,9 +127,15 @@ def _missing(row: Row) -> Iterator[str]:
     names = (row.baseline.arm, row.candidate.arm)
     for name in names:
         f64 = "oracle" if get_arm(name).role == "bits" else "naive"
-        for wanted in ("memory", f64):
-            if not any(check.a == name and check.name == wanted for check in row.parity):
+        for wanted, by in (("memory", "contract"), (f64, "oracle")):
+            if not any((check.a, check.name, check.b) == (name, wanted, by) for check in row.parity):
                 yield f"{name} has no check {wanted}"
+    words = row.case.num_q_heads * row.case.head_dim
+    for check in row.parity:
+        # A check that failed says so by itself, and may have nothing to count.
+        if check.holds and check.name in _OF_OUTPUTS and (check.whole is None or check.compared != words):
+            told = "no numbers" if check.whole is None else f"{check.compared} words of {words}"
+            yield f"{check.name} of {check.a} against {check.b}: {told}"
     if row.relation == "bitwise" and not _bits_compared(row.parity, *names):
         yield f"no check bits between {names[0]} and {names[1]}"
 

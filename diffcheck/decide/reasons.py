@@ -31,6 +31,7 @@ class Code(str, Enum):
     HOST_UNKNOWN = "host-unknown"
     HOST_CONTRADICTS = "host-contradicts"
     HOST_TWICE = "host-twice"
+    RECEIPT_COPIED = "receipt-copied"
     EXPERIMENT_DIFFERS = "experiment-differs"
     ROW_MISSING = "row-missing"
     ROW_DIFFERS = "row-differs"
@@ -42,6 +43,7 @@ class Code(str, Enum):
     CONTROL_FAILED = "control-failed"
     SAMPLES_FEW = "samples-few"
     SAMPLES_CONTRADICT = "samples-contradict"
+    COPIES_FEW = "copies-few"
     ABOVE_PEAK = "above-peak"
     SELFTEST_FAILED = "selftest-failed"
     SELFTEST_MISSING = "selftest-missing"
@@ -82,9 +84,10 @@ RULES: tuple[Rule, ...] = (
     Rule(Code.HOST_UNKNOWN, "info", "info", "The receipt names no host of hosts.toml: advisory."),
     Rule(Code.HOST_CONTRADICTS, "hold", "hold", "hosts.toml gives the host another architecture than the receipt."),
     Rule(Code.HOST_TWICE, "hold", "hold", "Two receipts name one host; no clock says which is later."),
+    Rule(Code.RECEIPT_COPIED, "hold", "info", "Another host's receipt is of the same device, or has the same samples."),
     Rule(Code.EXPERIMENT_DIFFERS, "hold", "info", "The receipt answers another relation or other arms."),
     Rule(Code.ROW_MISSING, "hold", "info", "A row of the experiment was not measured."),
-    Rule(Code.ROW_DIFFERS, "hold", "info", "A row has other inputs, arms or split policies than the experiment's."),
+    Rule(Code.ROW_DIFFERS, "hold", "info", "A row has other inputs, arms or plans than those asked of this device."),
     Rule(Code.TREE_DIRTY, "hold", "info", "Tracked files outside evidence/ and docs/ had changes when it ran."),
     Rule(Code.TREE_UNKNOWN, "hold", "info", "Neither a repository nor a stamp says which commit ran."),
     Rule(Code.FOREIGN_PROCESS, "hold", "info", "Another live compute process was on the GPU, before or after."),
@@ -92,12 +95,13 @@ RULES: tuple[Rule, ...] = (
     Rule(Code.CONTROL_MISSING, "hold", "info", "A control that the policy asks for was not run."),
     Rule(Code.CONTROL_FAILED, "hold", "info", "An A/A interval without 1, or a planted slow-down not found."),
     Rule(Code.SAMPLES_FEW, "hold", "info", "Fewer undropped blocks than the experiment's least: no interval to trust."),
-    Rule(Code.SAMPLES_CONTRADICT, "hold", "info", "An interval does not follow from the samples beside it."),
+    Rule(Code.SAMPLES_CONTRADICT, "hold", "info", "An interval, or what was dropped, contradicts the samples."),
+    Rule(Code.COPIES_FEW, "hold", "info", "K and V were copied too few times to lie outside the L2."),
     Rule(Code.ABOVE_PEAK, "hold", "info", "A time would take more than the memory's peak."),
     Rule(Code.SELFTEST_FAILED, "hold", "info", "A planted fault was not caught, so the checks prove nothing."),
     Rule(Code.SELFTEST_MISSING, "hold", "info", "The policy asks for the self-test, and it was not run."),
     Rule(Code.PARITY_HOLDS, "pass", "info", "Every check of every row holds."),
-    Rule(Code.PARITY_MISSING, "hold", "info", "A row lacks a check that its relation rests on."),
+    Rule(Code.PARITY_MISSING, "hold", "info", "A row lacks a check that its relation rests on, or words of one."),
     Rule(Code.BITS_DIFFER, "reject", "hold", "Words that must have the same bits have not."),
     Rule(Code.BOUND_EXCEEDED, "reject", "hold", "An output is outside its bound of the f64 oracle."),
     Rule(Code.KERNEL_MISBEHAVES, "reject", "hold", "A kernel faulted, or wrote where it must not."),

@@ -6,18 +6,21 @@ from diffcheck.ab.recompute import contradictions
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
+from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Control
 from diffcheck.receipts.ab.samples import Comparison
 from diffcheck.selftest.model import SelfTest
+from diffcheck.timing.sets import L2_MULTIPLE, count_sets
 
 
 def distrust(receipt: AbReceipt, subject: Subject, experiment: Experiment, policy: Policy) -> list[Reason]:
     """Return every reason not to trust a receipt's times; empty: they can be judged."""
     reasons = _tree(receipt, subject) if policy.trust.clean_tree else []
     reasons += _users(receipt, subject) if policy.trust.no_foreign_process else []
-    reasons += _controls(receipt, subject, policy)
+    reasons += _controls(receipt, subject, policy) + _a_a(receipt, subject)
     reasons += _samples(receipt, subject, experiment)
+    reasons += _copies(receipt, subject)
     reasons += _above_peak(receipt, subject)
     reasons += _selftest(receipt, subject, policy)
     return reasons
@@ -62,8 +65,6 @@ def _controls(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reas
             ratio = control.timing.ratio
             message = f"{_name(control)} on {control.case}: {ratio.low:.4f} to {ratio.high:.4f}"
             reasons.append(subject.reason(Code.CONTROL_FAILED, message, row=control.case, numbers=_interval(control)))
-    if not any(control.kind == "a/a" for control in receipt.controls):
-        reasons.append(subject.reason(Code.CONTROL_MISSING, "no A/A"))
     needs = policy.controls
     for percent in needs.planted_percent:
         done = any(
@@ -76,6 +77,22 @@ def _controls(receipt: AbReceipt, subject: Subject, policy: Policy) -> list[Reas
             message = f"no planted slow-down of {percent:g} % at {needs.planted_min_kv_len} keys or more"
             reasons.append(subject.reason(Code.CONTROL_MISSING, message))
     return reasons
+
+
+def _a_a(receipt: AbReceipt, subject: Subject) -> list[Reason]:
+    """Return where an A/A is missing: on the row that reads the fewest bytes, and beside each planted slow-down.
+
+    What is found of a slow-down says nothing where the same row finds one that is not there.
+    """
+    asked = experiment_rows(receipt.experiment.content)
+    least = min(asked, key=lambda row: row.baseline_case.kv_bytes).name
+    done = {control.case for control in receipt.controls if control.kind == "a/a"}
+    planted = [control.case for control in receipt.controls if control.kind == "planted"]
+    return [
+        subject.reason(Code.CONTROL_MISSING, "no A/A", row=name)
+        for name in dict.fromkeys((least, *planted))
+        if name not in done
+    ]
 
 
 def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:
@@ -93,6 +110,17 @@ def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> li
         if len(timing.used()) < least
     ]
     reasons += [subject.reason(Code.SAMPLES_CONTRADICT, message, row=name) for name, message in contradictions(receipt)]
+    return reasons
+
+
+def _copies(receipt: AbReceipt, subject: Subject) -> list[Reason]:
+    reasons: list[Reason] = []
+    for row in receipt.rows:
+        needed = count_sets(row.kv_bytes, receipt.host.l2_bytes)
+        if row.buffer_sets < needed:
+            message = f"{row.buffer_sets} copies of K and V, and {needed} exceed the L2 {L2_MULTIPLE} times"
+            numbers: dict[str, float | int | str | None] = {"copies": row.buffer_sets, "needed": needed}
+            reasons.append(subject.reason(Code.COPIES_FEW, message, row=row.case.name, numbers=numbers))
     return reasons
 
 

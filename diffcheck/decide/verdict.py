@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from diffcheck.decide.collect import Found
-from diffcheck.decide.identity import Identified, identify, rerun
+from diffcheck.decide.identity import Identified, copied, identify, misplanned, rerun
 from diffcheck.decide.model import Decision, Judged, Verdict
 from diffcheck.decide.parity import asked_rows, judge_parity, missing_rows
 from diffcheck.decide.reasons import Code, Reason, Severity, Subject
@@ -34,7 +34,8 @@ def decide(found: Sequence[Found], experiment: Experiment, policy: Policy, hosts
     judged = [_not_a_receipt(one) for one in found if one.receipt is None]
     for one in identified:
         more, record = _judge(one, experiment, policy)
-        reasons += more
+        reasons += more + copied(one, identified)
+        reasons += misplanned(one, tree) if one.fresh else []
         judged.append(record)
     reasons += _as_a_whole(judged, experiment, hosts, tree)
     return Decision(

@@ -20,7 +20,7 @@ _MEASURED = frozenset(
     }
 )
 # Lists of records are compared by what names a record, so that one more does not make all that follow differ.
-_KEYS = ("name", "entry", "arm", "kind")
+_KEYS = ("name", "entry", "arm", "kind", "case")
 
 
 class Difference(Model):

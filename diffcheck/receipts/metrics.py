@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from diffcheck.compare import RowMetrics, Verdict
     from diffcheck.compare import Word as ComparedWord
 
+_PERCENT_TOLERANCE, _COSINE_ROUNDING = 1e-9, 1e-9
+_BOUNDED = ("oracle", "naive", "split-naive")
 CheckName = Literal["bits", "oracle", "scratch", "naive", "split-naive", "memory", "executes"]
 
 
@@ -78,6 +80,29 @@ class Metrics(Model):
     top: Top | None = None
     """How the largest word of the row moved; null when it did not, and for all rows together."""
 
+    @model_validator(mode="after")
+    def _numbers_are_possible(self) -> Self:
+        if self.equal + self.mismatched > self.words:
+            raise ValueError(f"equal, mismatched: {self.equal} and {self.mismatched} of {self.words} words")
+        percent = 100.0 * self.equal / self.words if self.words else 0.0
+        if abs(self.bitwise_percent - percent) > _PERCENT_TOLERANCE:
+            raise ValueError(f"bitwise_percent: {self.bitwise_percent} contradicts {self.equal} of {self.words} words")
+        for name, value in (("max_abs", self.max_abs), ("max_rel", self.max_rel)):
+            if value is not None and value < 0:
+                raise ValueError(f"{name}: {value} is no distance")
+        if self.cosine is not None and abs(self.cosine) > 1 + _COSINE_ROUNDING:
+            raise ValueError(f"cosine: {self.cosine} is no cosine")
+        return self
+
+    @model_validator(mode="after")
+    def _distances_follow_from_the_words(self) -> Self:
+        if self.mismatched and (self.max_ulp is not None or self.cosine is not None):
+            raise ValueError(f"mismatched: {self.mismatched} words have no distance, and max_ulp or cosine is a number")
+        apart = [name for name in ("max_ulp", "max_abs", "max_rel", "worst") if getattr(self, name) not in {None, 0}]
+        if self.equal == self.words and apart:
+            raise ValueError(f"{apart[0]}: must be 0 or null where all {self.words} words are equal")
+        return self
+
     @classmethod
     def of(cls, row: RowMetrics) -> Metrics:
         """Copy a comparator's metrics."""
@@ -127,8 +152,25 @@ class Check(Model):
             raise ValueError("holds: nothing was compared")
         if self.holds and self.ratio is not None and not self.ratio <= 1:
             raise ValueError(f"holds: contradicts an error of {self.ratio} of its bound")
+        if self.ratio is not None and self.ratio < 0:
+            raise ValueError(f"ratio: {self.ratio} is no share of a bound")
         if self.name == "bits" and self.whole and self.holds != (self.whole.equal == self.whole.words > 0):
             raise ValueError(f"holds: contradicts {self.whole.equal} equal words of {self.whole.words}")
+        if self.holds and self.name in _BOUNDED and self.ratio is None and not _all_equal(self.whole):
+            raise ValueError("holds: words differ, and no ratio says how far they are within a bound")
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_are_of_what_was_compared(self) -> Self:
+        whole, row = self.whole, self.worst_row
+        if whole is not None and whole.words != self.compared:
+            raise ValueError(f"compared: {self.compared} contradicts {whole.words} words")
+        if whole is None or row is None:
+            return self
+        if row.words - row.equal > whole.words - whole.equal or row.mismatched > whole.mismatched:
+            raise ValueError("worst_row: more of its words differ than of all rows together")
+        if row.max_abs is not None and whole.max_abs is not None and row.max_abs > whole.max_abs:
+            raise ValueError(f"worst_row: an error of {row.max_abs} in it, and of {whole.max_abs} in all rows together")
         return self
 
     @classmethod
@@ -147,3 +189,7 @@ class Check(Model):
             whole=None if comparison is None else Metrics.of(comparison.whole),
             worst_row=None if comparison is None or not comparison.worst.worst else Metrics.of(comparison.worst),
         )
+
+
+def _all_equal(metrics: Metrics | None) -> bool:
+    return metrics is None or metrics.equal == metrics.words

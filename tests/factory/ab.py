@@ -10,12 +10,14 @@ import copy
 import json
 import math
 import statistics
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from diffcheck.ab.stats import RESAMPLES, interval_of
+from diffcheck import digest
+from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, RESAMPLES, interval_of
 from diffcheck.experiment.load import LoadedExperiment, data_folder, load_experiment
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
@@ -23,19 +25,21 @@ from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY, content_digest
 from diffcheck.subjects.lock import read_lock
 from diffcheck.subjects.tree import newest_target, tree_subjects
+from diffcheck.timing.sets import count_sets
 
 Content = dict[str, Any]
 Change = Callable[[Content], None]
 DEVICES = {"sm_89": ("NVIDIA GeForce RTX 4090", 128), "sm_121": ("NVIDIA GB10", 48), "sm_90": ("NVIDIA H200", 132)}
 HOSTS = {"rtx4090": "sm_89", "gb10": "sm_121", "h200": "sm_90"}
 REQUIRED = ("rtx4090", "gb10")
+L2_BYTES = 50 * 1024 * 1024
 SEED = 7
 
 
 @lru_cache(maxsize=16)
-def _unit(blocks: int) -> tuple[float, float]:
+def _unit(blocks: int, confidence: float) -> tuple[float, float]:
     """The interval, in logarithms, of blocks spread evenly from -1 to 1: it scales and shifts as they do."""
-    made = interval_of(_spread(blocks), SEED)
+    made = interval_of(_spread(blocks), SEED, confidence)
     return math.log(made.low), math.log(made.high)
 
 
@@ -43,9 +47,11 @@ def _spread(blocks: int) -> list[float]:
     return [2.0 * index / (blocks - 1) - 1.0 for index in range(blocks)]
 
 
-def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 20) -> Content:
+def comparison(
+    baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 20, confidence: float = CONFIDENCE
+) -> Content:
     """Blocks about a ratio, with the interval that follows from them, about `half_width` wide on either side."""
-    low, high = _unit(blocks) if blocks > 1 else (-1.0, 1.0)
+    low, high = _unit(blocks, confidence) if blocks > 1 else (-1.0, 1.0)
     scale = half_width / max(-low, high)
     candidate = [baseline_us * ratio * math.exp(scale * at) for at in (_spread(blocks) if blocks > 1 else [0.0])]
     orders = (("baseline", "candidate", "candidate", "baseline"), ("candidate", "baseline", "baseline", "candidate"))
@@ -67,7 +73,7 @@ def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, bloc
             "estimate": ratio,
             "low": ratio * math.exp(scale * low),
             "high": ratio * math.exp(scale * high),
-            "confidence": 0.95,
+            "confidence": confidence,
             "resamples": RESAMPLES,
             "seed": SEED,
         },
@@ -78,10 +84,11 @@ def comparison(baseline_us: float, ratio: float, half_width: float = 0.003, bloc
 def check(name: str, a: str, b: str, words: int = 4096, *, holds: bool = True) -> Content:
     """One check with its metrics; a failing one has 7 words that differ."""
     equal = words if holds else words - 7
+    equal = equal if name == "bits" else words // 7
     metrics = {
         "head": None,
         "words": words,
-        "equal": equal if name == "bits" else words // 7,
+        "equal": equal,
         "bitwise_percent": 100.0 * equal / words,
         "max_ulp": 0 if holds and name == "bits" else 3,
         "mismatched": 0,
@@ -109,29 +116,38 @@ def check(name: str, a: str, b: str, words: int = 4096, *, holds: bool = True) -
 def parity(row: ExperimentRow, relation: str) -> list[Content]:
     """Every check that a row of that relation needs, all holding."""
     made: list[Content] = []
+    words = row.baseline_case.num_q_heads * row.baseline_case.head_dim
     for arm in (row.baseline, row.candidate):
         bounded = arm.startswith("naive")
         made.append(check("memory", arm, "contract"))
-        made.append(check("naive" if bounded else "oracle", arm, "oracle"))
-        made += [] if bounded else [check("bits", arm, "twin")]
+        made.append(check("naive" if bounded else "oracle", arm, "oracle", words))
+        made += [] if bounded else [check("bits", arm, "twin", words)]
     if relation == "bitwise":
-        made.append(check("bits", row.candidate, row.baseline))
+        made.append(check("bits", row.candidate, row.baseline, words))
     return made
 
 
-def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20) -> Content:
+def own_us(host: str, name: str, microseconds: float) -> float:
+    """A time that no other host, row or control has: samples that are equal are copied."""
+    return microseconds * (1.0 + zlib.crc32(f"{host} {name}".encode()) / 2.0**42)
+
+
+def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20) -> Content:
     """One timed row."""
     case = row.baseline_case
-    microseconds = 2.0 + case.kv_bytes / 3.0e6
+    microseconds = own_us(host, row.name, 2.0 + case.kv_bytes / 3.0e6)
+    profile = host if host in HOSTS else "rtx4090"
     plan = {
-        "key": f"splitk/1|made|{case.policy}|chunk=125|w12r4",
-        "profile": "made",
+        "key": f"splitk/1|{profile}|{case.policy}|chunk=125|w12r4v8",
+        "profile": profile,
         "policy": case.policy,
         "chunk": 125,
         "n_splits": -(-case.kv_len // 125),
         "tile": "w12r4",
     }
-    arm = {"plan": plan, "ptx_sha256": "1" * 64, "entries": ["partial", "reduce"], "calls": 100}
+    arm = {"plan": plan, "entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": 100}
+    modules = [digest.of_text(f"{name} {arm['entries']}") for name in (row.baseline, row.candidate)]
+    sets = count_sets(case.kv_bytes, L2_BYTES)
     return {
         "case": {
             "name": row.name,
@@ -147,10 +163,10 @@ def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: 
         "relation": relation,
         "status": "timed",
         "kv_bytes": case.kv_bytes,
-        "buffer_sets": 4,
-        "rotated_bytes": 4 * case.kv_bytes,
-        "baseline": {"arm": row.baseline, **copy.deepcopy(arm)},
-        "candidate": {"arm": row.candidate, **copy.deepcopy(arm)},
+        "buffer_sets": sets,
+        "rotated_bytes": sets * case.kv_bytes,
+        "baseline": {"arm": row.baseline, "ptx_sha256": modules[0], **copy.deepcopy(arm)},
+        "candidate": {"arm": row.candidate, "ptx_sha256": modules[1], **copy.deepcopy(arm)},
         "parity": parity(row, relation),
         "timing": comparison(microseconds, ratio, blocks=blocks),
         "above_peak": False,
@@ -177,21 +193,29 @@ def row_content(row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: 
     }
 
 
-def controls(case: ExperimentRow, blocks: int = 20) -> list[Content]:
-    """An A/A and both planted slow-downs, passed."""
-    name, kv_len = case.name, case.baseline_case.kv_len
-    asked = (("a/a", 0.0, 1.0004), ("planted", 2.0, 1.0195), ("planted", 10.0, 1.098))
-    return [
-        {
-            "kind": kind,
-            "case": name,
-            "kv_len": kv_len,
-            "planted_percent": percent,
-            "timing": comparison(60.0, ratio, blocks=blocks),
-            "passed": True,
-        }
-        for kind, percent, ratio in asked
-    ]
+def controls(host: str, short: ExperimentRow, long: ExperimentRow, blocks: int = 20) -> list[Content]:
+    """An A/A on each of two rows and both planted slow-downs on the long one, passed."""
+    asked = ((long, 0.0, 1.0004), (long, 2.0, 1.0195), (long, 10.0, 1.098), (short, 0.0, 0.9998))
+    return [control(host, row, percent, ratio, blocks) for row, percent, ratio in asked]
+
+
+def control(host: str, row: ExperimentRow, percent: float, ratio: float, blocks: int = 20) -> Content:
+    """An A/A (0 %) or a planted slow-down."""
+    made = comparison(
+        own_us(host, f"{row.name} {percent}", 60.0),
+        ratio,
+        blocks=blocks,
+        confidence=CONFIDENCE if percent else CONTROL_CONFIDENCE,
+    )
+    low, high = made["ratio"]["low"], made["ratio"]["high"]
+    return {
+        "kind": "planted" if percent else "a/a",
+        "case": row.name,
+        "kv_len": row.baseline_case.kv_len,
+        "planted_percent": percent,
+        "timing": made,
+        "passed": low > 1 if percent else low <= 1 <= high,
+    }
 
 
 def small_experiment(**changes: Any) -> LoadedExperiment:
@@ -250,8 +274,8 @@ def ab_content(
             "device": device,
             "arch": arch,
             "sms": sms,
-            "uuid_sha256": "2" * 64,
-            "l2_bytes": 50 * 1024 * 1024,
+            "uuid_sha256": digest.of_text(host),
+            "l2_bytes": L2_BYTES,
             "memory_bytes": 24 * 1024**3,
             "driver": "580.1",
             "cuda_driver": "13.0",
@@ -264,11 +288,35 @@ def ab_content(
         "ptxas": None,
         "gpu_users": {"before": [], "after": []},
         "selftest": {"status": "not run", "reason": "not asked for"},
-        "rows": [row_content(row, content.relation, ratio, blocks) for row in rows],
-        "controls": controls(long, blocks),
+        "rows": [row_content(host, row, content.relation, ratio, blocks) for row in rows],
+        "controls": controls(host, min(rows, key=lambda row: row.baseline_case.kv_bytes), long, blocks),
         "parts": [{"rungs": None, "command": command, "resumed": False, "seconds": 400.0}],
         "warnings": [],
     }
+
+
+def fail_parity(content: Content, row: int = 0) -> None:
+    """Make a row one that failed parity: it has no times and no controls; a check of it must be made to fail."""
+    failed = content["rows"][row]
+    failed.update(status="fails parity", timing=None, above_peak=None, floors=[], peers=[])
+    content["controls"] = [one for one in content["controls"] if one["case"] != failed["case"]["name"]]
+    content["status"] = "fails"
+
+
+def drop_row(content: Content, row: int = 0) -> None:
+    """Leave out a row, with its controls."""
+    dropped = content["rows"].pop(row)
+    content["controls"] = [one for one in content["controls"] if one["case"] != dropped["case"]["name"]]
+    content["status"] = "partial"
+
+
+def replan(content: Content, row: int, **changes: Any) -> None:
+    """Plan both arms of a row otherwise, its key included."""
+    for side in ("baseline", "candidate"):
+        plan = content["rows"][row][side]["plan"]
+        plan.update(changes)
+        plan["key"] = f"splitk/1|{plan['profile']}|{plan['policy']}|chunk={plan['chunk']}|{plan['tile']}v8"
+        plan["n_splits"] = -(-content["rows"][row]["case"]["kv_len"] // plan["chunk"])
 
 
 def sealed(content: Content) -> Content:

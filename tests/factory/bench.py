@@ -52,7 +52,7 @@ class FormulaRow:
     noises: dict[str, np.random.Generator] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        content = row_content(self.row, self.relation)
+        content = row_content("rtx4090", self.row, self.relation)
         self.kv_bytes = self.row.baseline_case.kv_bytes
         self.baseline = ArmRow.model_validate(content["baseline"])
         self.candidate = ArmRow.model_validate(content["candidate"])

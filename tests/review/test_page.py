@@ -17,7 +17,15 @@ from diffcheck.review.markdown import as_code, as_text
 from diffcheck.review.page import html, markdown
 from diffcheck.review.tables.base import table
 from diffcheck.review.tables.verdict import reason_groups
-from tests.factory.ab import Content, ab_content, comparison, small_experiment, small_experiment_file, write_evidence
+from tests.factory.ab import (
+    Content,
+    ab_content,
+    comparison,
+    fail_parity,
+    small_experiment,
+    small_experiment_file,
+    write_evidence,
+)
 
 HOSTILE = "<script>alert(1)</script> $x$ \"'><img src=x onerror=alert(1)> | `b` --> @all \x07"
 VOID = {"meta", "link", "br", "img", "use", "path", "rect", "circle", "line"}
@@ -125,12 +133,12 @@ def test_nothing_of_a_receipt_becomes_markup(tmp_path: Path) -> None:
     content["host"]["device"] = HOSTILE
     content["warnings"] = [HOSTILE]
     content["tool"]["command"] = ["ab", HOSTILE]
-    content["tool"]["source"] = {"origin": "repository", "commit": HOSTILE, "dirty": True, "dirty_paths": [HOSTILE]}
+    content["tool"]["source"] = {"origin": "repository", "commit": "c" * 40, "dirty": True, "dirty_paths": [HOSTILE]}
     content["selftest"]["reason"] = HOSTILE
     for row in content["rows"]:
-        row["peers"][0].update(
-            {"name": HOSTILE, "version": HOSTILE, "samples_us": [9.0], "median_us": 9.0, "ratio": 1.1, "reason": None}
-        )
+        twice = 2.0 * row["timing"]["baseline_us"]
+        row["peers"][0].update({"name": HOSTILE, "version": HOSTILE, "samples_us": [twice], "median_us": twice})
+        row["peers"][0].update({"ratio": 2.0, "reason": None})
         for check in row["parity"]:
             check["reason"] = HOSTILE
     write_evidence(tmp_path, [content])
@@ -191,12 +199,11 @@ def test_a_row_that_failed_parity_has_no_times_and_names_its_worst_word(tmp_path
     content = small("rtx4090")
     row = content["rows"][0]
     bits = next(check for check in row["parity"] if check["name"] == "bits")
-    bits["whole"].update({"equal": 4000, "bitwise_percent": 97.7})
+    bits["whole"].update({"equal": 4000, "bitwise_percent": 97.65625})
     word = {"head": 3, "index": 17, "a_bits": "0x3f800001", "b_bits": "0x3f800000", "a": "1.0000001", "b": "1.0"}
-    worst = {**bits["whole"], "head": 3, "words": 256, "equal": 255, "worst": word}
+    worst = {**bits["whole"], "head": 3, "words": 256, "equal": 224, "bitwise_percent": 87.5, "worst": word}
     bits.update({"holds": False, "worst_row": worst})
-    row.update({"status": "fails parity", "timing": None, "above_peak": None, "floors": [], "peers": []})
-    content["status"] = "fails"
+    fail_parity(content)
     write_evidence(tmp_path, [content])
     said = "".join(page(tmp_path).text)
     assert "not timed: fails parity" in said

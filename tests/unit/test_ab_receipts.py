@@ -14,7 +14,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.file import EditedReceiptError, read_ab_receipt, receipt_text, write_ab_receipt
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import canonical, content_digest, layout, parse
-from tests.factory.ab import ab_content, ab_receipt, sealed
+from tests.factory.ab import ab_content, ab_receipt, check, fail_parity, replan, sealed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,6 +72,17 @@ def _row(content: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def _check(content: dict[str, Any], name: str = "oracle") -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in _row(content)["parity"] if one["name"] == name)
+    return found
+
+
+def _whole(content: dict[str, Any], name: str = "oracle") -> dict[str, Any]:
+    whole: dict[str, Any] = _check(content, name)["whole"]
+    return whole
+
+
+PEER = {"version": "1", "samples_us": [1.0], "median_us": 1.0, "ratio": 0.001, "reason": None}
 REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: c.update(verdict="PROMOTE"), "Extra inputs"),
     (lambda c: c.update(rows=[]), "at least 1 item"),
@@ -79,7 +90,10 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: c.update(rows=[c["rows"][0], *c["rows"]]), "rows: one is there twice"),
     (lambda c: _row(c)["case"].update(name="random-1x1-L1-f16"), "no row of the experiment"),
     (lambda c: _row(c)["candidate"].update(arm="naive"), "other arms"),
-    (lambda c: _row(c)["candidate"]["plan"].update(key="another"), "bitwise between the plans"),
+    (
+        lambda c: _row(c)["candidate"]["plan"].update(key=_row(c)["candidate"]["plan"]["key"].replace("v8", "v4")),
+        "bitwise between the plans",
+    ),
     (lambda c: _row(c)["parity"][0].update(holds=False), "status: timed contradicts the parity"),
     (lambda c: _row(c).update(timing=None, above_peak=None), "timing: must be there"),
     (lambda c: _row(c).update(above_peak=True), "above_peak of"),
@@ -97,6 +111,37 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: c["tool"]["source"].update(dirty_paths=["a.py"]), "contradicts 1 dirty paths"),
     (lambda c: c["tool"]["source"].update(commit=None), "must be there unless origin is unknown"),
     (lambda c: c["experiment"].update(name="another"), "contradicts promote-oxide"),
+    (lambda c: c["tool"]["source"].update(commit="v1.0"), "should match pattern"),
+    (lambda c: c["subjects"]["ptx"].append(c["subjects"]["ptx"][0]), "ptx: builder is there twice"),
+    (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(us=5e-324), "greater than or equal to"),
+    (lambda c: _row(c).update(rotated_bytes=1), "rotated_bytes: 1 contradicts"),
+    (lambda c: _row(c)["candidate"].update(ptx_sha256=_row(c)["baseline"]["ptx_sha256"]), "the same module"),
+    (lambda c: _row(c)["candidate"].update(ptx_sha256="5" * 64), "oxide ran two modules"),
+    (lambda c: _row(c)["candidate"]["plan"].update(n_splits=1), "1 splits of 125 contradict"),
+    (lambda c: _row(c)["candidate"]["plan"].update(chunk=64), "contradicts rtx4090 one-wave chunk=64"),
+    (lambda c: _row(c)["candidate"]["plan"].update(tile="w8r4"), "contradicts rtx4090 one-wave chunk=125 w8r4"),
+    (lambda c: replan(c, 0, profile="h200"), "rows: planned for h200 and for rtx4090"),
+    (lambda c: c.update(contract="splitk/0"), "contract: splitk/0 contradicts the plan"),
+    (lambda c: _row(c)["floors"].pop(), "floors: empty, and a row that is timed has empty and read"),
+    (lambda c: _row(c)["floors"][0].update(median_us=9.0), "floor empty: median_us 9.0 contradicts"),
+    (lambda c: _row(c)["peers"][0].update(PEER, median_us=5.0), "peer flashinfer: median_us 5.0 contradicts"),
+    (lambda c: _row(c)["peers"][0].update(PEER), "peer flashinfer: a ratio of 0.001 contradicts"),
+    (lambda c: c["controls"][0].update(case="random-1x1-L1-f16"), "is no row that was timed"),
+    (lambda c: c["controls"][0].update(kv_len=4096), "controls: kv_len 4096 contradicts"),
+    (lambda c: c["controls"].append(c["controls"][0]), "controls: a/a on random-16x4-L60000-f16 is there twice"),
+    (lambda c: c["parts"][0].update(rungs=[4096]), "parts: none measured random-16x4-L8192-f16"),
+    (lambda c: _whole(c).update(cosine=1.5), "cosine: 1.5 is no cosine"),
+    (lambda c: _whole(c).update(max_abs=-1.0), "max_abs: -1.0 is no distance"),
+    (lambda c: _whole(c).update(max_rel="-Infinity"), "max_rel: -inf is no distance"),
+    (lambda c: _whole(c).update(equal=5000), "equal, mismatched: 5000 and 0 of 4096 words"),
+    (lambda c: _whole(c).update(bitwise_percent=100.0), "bitwise_percent: 100.0 contradicts"),
+    (lambda c: _whole(c).update(mismatched=1), "mismatched: 1 words have no distance"),
+    (lambda c: _whole(c, "bits").update(max_abs=0.5), "max_abs: must be 0 or null where all 4096 words are equal"),
+    (lambda c: _check(c).update(compared=1), "compared: 1 contradicts 4096 words"),
+    (lambda c: _check(c).update(ratio=-1.0), "ratio: -1.0 is no share"),
+    (lambda c: _check(c).update(ratio=None), "no ratio says how far"),
+    (lambda c: _check(c).update(worst_row={**_whole(c), "max_abs": 9e-4}), "worst_row: an error of 0.0009"),
+    (lambda c: _check(c).update(worst_row=check("oracle", "a", "b", 9000)["whole"]), "worst_row: more of its words"),
 ]
 
 
@@ -112,8 +157,7 @@ def test_a_row_that_fails_parity_has_no_time() -> None:
     content = ab_content()
     row = _row(content)
     row["parity"][0]["holds"] = False
-    row.update(status="fails parity", timing=None, above_peak=None)
-    content["status"] = "fails"
+    fail_parity(content)
     assert AbReceipt.model_validate(content).rows[0].timing is None
 
 

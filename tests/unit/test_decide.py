@@ -21,7 +21,19 @@ from diffcheck.experiment.load import LoadedExperiment, load_hosts, load_policy
 from diffcheck.experiment.policy import Policy
 from diffcheck.receipts.ab.samples import Interval
 from diffcheck.subjects.tree import TreeHashes
-from tests.factory.ab import REQUIRED, Content, ab_content, check, comparison, sealed, small_experiment, write_evidence
+from tests.factory.ab import (
+    REQUIRED,
+    Content,
+    ab_content,
+    check,
+    comparison,
+    drop_row,
+    fail_parity,
+    replan,
+    sealed,
+    small_experiment,
+    write_evidence,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = small_experiment()
@@ -77,8 +89,7 @@ def _fail(name: str) -> Change:
         row = _first(content)
         row["parity"] = [one for one in row["parity"] if (one["name"], one["a"]) != (name, "oxide")]
         row["parity"].append(check(name, "oxide", "builder" if name == "bits" else "oracle", holds=False))
-        row.update(status="fails parity", timing=None, above_peak=None)
-        content["status"] = "fails"
+        fail_parity(content)
 
     return change
 
@@ -95,15 +106,24 @@ def _f64(name: str, value: object) -> Change:
     return change
 
 
+def _named(content: Content, name: str) -> list[Content]:
+    return [one for one in _first(content)["parity"] if one["name"] == name]
+
+
+def _words(content: Content, name: str, words: int) -> None:
+    for one in _named(content, name):
+        one.update(check(name, one["a"], one["b"], words))
+
+
 def _worst_row(content: Content) -> None:
     (one,) = (one for one in _first(content)["parity"] if one["name"] == "oracle" and one["a"] == "oxide")
     # All rows together may look right while one row is wrong.
-    one["worst_row"] = {**one["whole"], "head": 3, "words": 256, "equal": 100, "cosine": 0.99}
+    one["worst_row"] = {**one["whole"], "head": 3, "words": 256, "equal": 64, "bitwise_percent": 25.0, "cosine": 0.99}
 
 
-def _drop_row(content: Content) -> None:
-    content["rows"] = content["rows"][1:]
-    content["status"] = "partial"
+def _planned_for_another_device(content: Content) -> None:
+    for row in range(len(content["rows"])):
+        replan(content, row, profile="a100")
 
 
 def _above_peak(content: Content) -> None:
@@ -114,7 +134,9 @@ def _above_peak(content: Content) -> None:
 
 def _control(index: int, ratio: float) -> Change:
     def change(content: Content) -> None:
-        content["controls"][index].update(timing=comparison(60.0, ratio, blocks=2), passed=False)
+        confidence = content["controls"][index]["timing"]["ratio"]["confidence"]
+        timing = comparison(60.0, ratio, blocks=2, confidence=confidence)
+        content["controls"][index].update(timing=timing, passed=False)
 
     return change
 
@@ -136,6 +158,41 @@ def _user(kind: str, state: str) -> Content:
     return {"kind": kind, "state": state, "memory_bytes": None}
 
 
+def _blocks(change: Change) -> Change:
+    def of_all(content: Content) -> None:
+        for block in _first(content)["timing"]["blocks"]:
+            change(block)
+
+    return of_all
+
+
+def _one_way(block: Content) -> None:
+    us = {one["side"]: one["us"] for one in block["replays"]}
+    block["replays"] = [{"side": side, "us": us[side]} for side in ("baseline", "candidate", "candidate", "baseline")]
+
+
+def _dropped_without_reason(content: Content) -> None:
+    kept, slow = comparison(60.0, 0.99, blocks=4), comparison(60.0, 2.0, blocks=4)["blocks"]
+    for block in slow:
+        block["dropped"] = "throttled: hw_slowdown"
+    _first(content)["timing"] = {**kept, "blocks": [*kept["blocks"], *slow], "dropped_blocks": 4}
+
+
+# What an edit may leave behind when everything that is derived is computed anew, and the digest as well.
+CONTRADICTIONS: tuple[Change, ...] = (
+    _dropped_without_reason,
+    _blocks(lambda block: block["readings"][2].update(throttle=["hw_slowdown"])),
+    _blocks(_one_way),
+    lambda c: _first(c).update(timing=comparison(60.0, 0.8, 0.3, 2)),
+    lambda c: _first(c)["timing"].update(stop="blocks"),
+    lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=2, confidence=0.99)),
+    lambda c: c["controls"][0].update(timing=comparison(60.0, 1.002, blocks=2, confidence=0.999)),
+    lambda c: c["controls"][2].update(timing=c["controls"][1]["timing"]),
+    lambda c: _first(c).update(timing=c["rows"][1]["timing"]),
+    lambda c: c["controls"][1].update(timing=comparison(60.0, 1.02, blocks=2, confidence=0.99)),
+)
+
+
 FAULTS: tuple[Fault, ...] = (
     Fault(Code.RECEIPT_STALE, lambda c: c["subjects"].update(cases_sha256="0" * 64), "HOLD"),
     Fault(Code.RECEIPT_STALE, lambda c: c["subjects"]["ptx"][1].update(sha256="0" * 64), "HOLD"),
@@ -152,13 +209,11 @@ FAULTS: tuple[Fault, ...] = (
         ),
         "HOLD",
     ),
-    Fault(Code.ROW_MISSING, _drop_row, "HOLD"),
+    Fault(Code.ROW_MISSING, drop_row, "HOLD"),
     Fault(Code.ROW_DIFFERS, lambda c: _first(c)["case"].update(seed=1), "HOLD"),
-    Fault(
-        Code.ROW_DIFFERS,
-        lambda c: [_first(c)[side]["plan"].update(policy="note") for side in ("baseline", "candidate")],
-        "HOLD",
-    ),
+    Fault(Code.ROW_DIFFERS, lambda c: replan(c, 0, policy="note"), "HOLD"),
+    Fault(Code.ROW_DIFFERS, _planned_for_another_device, "HOLD"),
+    Fault(Code.ROW_DIFFERS, lambda c: c["host"].update(sms=114), "HOLD"),
     Fault(Code.TREE_DIRTY, lambda c: c["tool"]["source"].update(dirty=True, dirty_paths=["a.py"]), "HOLD"),
     Fault(
         Code.TREE_UNKNOWN,
@@ -170,13 +225,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault(Code.FOREIGN_UNKNOWN, lambda c: c["gpu_users"].update(after=None), "HOLD"),
     Fault(Code.CONTROL_MISSING, lambda c: c.update(controls=c["controls"][1:]), "HOLD"),
     Fault(Code.CONTROL_MISSING, lambda c: c.update(controls=c["controls"][:2]), "HOLD"),
-    Fault(Code.CONTROL_MISSING, lambda c: c["controls"][2].update(kv_len=4096), "HOLD"),
+    Fault(Code.CONTROL_MISSING, lambda c: c["controls"][2].update(case=_first(c)["case"]["name"], kv_len=4096), "HOLD"),
+    Fault(Code.CONTROL_MISSING, lambda c: c["controls"].pop(), "HOLD"),
     Fault(Code.CONTROL_FAILED, _control(0, 1.02), "HOLD"),
     Fault(Code.CONTROL_FAILED, _control(1, 1.0), "HOLD"),
     Fault(Code.SAMPLES_FEW, lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=1)), "HOLD"),
     Fault(Code.SAMPLES_CONTRADICT, lambda c: _first(c)["timing"]["ratio"].update(high=1.1), "HOLD"),
     Fault(Code.SAMPLES_CONTRADICT, lambda c: _first(c)["timing"]["ratio"].update(seed=8, low=0.98), "HOLD"),
     Fault(Code.SAMPLES_CONTRADICT, lambda c: c["controls"][0]["timing"]["ratio"].update(resamples=5000), "HOLD"),
+    *(Fault(Code.SAMPLES_CONTRADICT, change, "HOLD") for change in CONTRADICTIONS),
+    Fault(Code.COPIES_FEW, lambda c: _first(c).update(buffer_sets=2, rotated_bytes=2 * _first(c)["kv_bytes"]), "HOLD"),
+    Fault(Code.COPIES_FEW, lambda c: c["host"].update(l2_bytes=2**30), "HOLD"),
     Fault(Code.ABOVE_PEAK, _above_peak, "HOLD"),
     Fault(Code.SELFTEST_FAILED, lambda c: c.update(selftest={"status": "fails", "mutants": [_mutant(False)]}), "HOLD"),
     Fault(Code.SELFTEST_MISSING, lambda c: None, "HOLD", policy={"selftest": "required"}),
@@ -187,6 +246,10 @@ FAULTS: tuple[Fault, ...] = (
         "HOLD",
     ),
     Fault(Code.PARITY_MISSING, _f64("max_rel", "NaN"), "HOLD"),
+    Fault(Code.PARITY_MISSING, lambda c: _words(c, "oracle", 1), "HOLD"),
+    Fault(Code.PARITY_MISSING, lambda c: _words(c, "bits", 4095), "HOLD"),
+    Fault(Code.PARITY_MISSING, lambda c: [one.update(whole=None) for one in _named(c, "bits")], "HOLD"),
+    Fault(Code.PARITY_MISSING, lambda c: [one.update(b="builder") for one in _named(c, "oracle")], "HOLD"),
     Fault(Code.BITS_DIFFER, _fail("bits"), "REJECT", "HOLD"),
     Fault(Code.BOUND_EXCEEDED, _fail("oracle"), "REJECT", "HOLD"),
     Fault(Code.KERNEL_MISBEHAVES, _fail("memory"), "REJECT", "HOLD"),
@@ -313,6 +376,49 @@ def test_two_receipts_of_one_host_are_ambiguous(tmp_path: Path) -> None:
     assert verdict_of([*passing(tmp_path), slow]).verdict == "REJECT"
 
 
+def _copy_as(host: str, content: Content) -> Content:
+    """A receipt of one host made over into one of another, in everything that says whose it is."""
+    own = ab_content(host, SMALL)
+    made: Content = json.loads(json.dumps(content))
+    made.update(host=own["host"], subjects=own["subjects"])
+    for row in (0, 1):
+        replan(made, row, profile=host)
+    return made
+
+
+def test_a_receipt_made_over_for_another_host_is_held(tmp_path: Path) -> None:
+    rtx4090 = ab_content("rtx4090", SMALL)
+    decision = verdict_of([found(rtx4090, tmp_path), found(_copy_as("gb10", rtx4090), tmp_path)])
+    assert decision.verdict == "HOLD"
+    held = {(one.code, one.host) for one in decision.reasons if one.severity == "hold"}
+    assert held == {(Code.RECEIPT_COPIED, "rtx4090"), (Code.RECEIPT_COPIED, "gb10")}
+
+
+def test_one_row_of_another_hosts_receipt_is_enough(tmp_path: Path) -> None:
+    h200, altered = ab_content("h200", SMALL), ab_content("rtx4090", SMALL)
+    altered["rows"][1]["timing"] = h200["rows"][1]["timing"]
+    files = [found(one, tmp_path) for one in (altered, ab_content("gb10", SMALL), h200)]
+    decision = verdict_of(files)
+    assert decision.verdict == "HOLD"
+    assert [(one.code, one.host) for one in decision.reasons if one.severity == "hold"] == [
+        (Code.RECEIPT_COPIED, "rtx4090")
+    ]
+
+
+def test_one_device_under_two_hosts_names_is_held(tmp_path: Path) -> None:
+    gb10 = ab_content("gb10", SMALL)
+    gb10["host"]["uuid_sha256"] = ab_content("rtx4090", SMALL)["host"]["uuid_sha256"]
+    decision = verdict_of([found(ab_content("rtx4090", SMALL), tmp_path), found(gb10, tmp_path)])
+    assert decision.verdict == "HOLD"
+    assert Code.RECEIPT_COPIED in {reason.code for reason in decision.reasons}
+
+
+def test_an_earlier_run_without_a_hosts_name_is_no_copy(tmp_path: Path) -> None:
+    nameless = ab_content("earlier", SMALL)
+    nameless["host"].update(id=None, uuid_sha256=ab_content("rtx4090", SMALL)["host"]["uuid_sha256"])
+    assert verdict_of([*passing(tmp_path), found(nameless, tmp_path, "earlier")]).verdict == "PROMOTE"
+
+
 def test_doubts_take_times_out_of_judgement_and_bits_not(tmp_path: Path) -> None:
     slow = ab_content("rtx4090", SMALL, ratio=1.5)
     slow["gpu_users"]["before"].append(_user("compute", "live"))
@@ -400,7 +506,7 @@ def test_every_code_has_a_rule_and_is_reached_here() -> None:
     by_faults = {fault.code for fault in FAULTS}
     elsewhere = {
         *(Code.RECEIPT_MISSING, Code.NOTHING_REQUIRED, Code.NOTHING_GATED, Code.TREE_UNLOCKED),
-        *(Code.RECEIPT_UNREADABLE, Code.RECEIPT_EDITED, Code.RECEIPT_IMPORTED, Code.HOST_TWICE),
+        *(Code.RECEIPT_UNREADABLE, Code.RECEIPT_EDITED, Code.RECEIPT_IMPORTED, Code.HOST_TWICE, Code.RECEIPT_COPIED),
         *(Code.PARITY_HOLDS, Code.ACCURACY_HOLDS, Code.SPEED_HOLDS),
     }
     assert by_faults | elsewhere == set(Code)

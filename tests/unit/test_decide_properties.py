@@ -15,7 +15,7 @@ from diffcheck.decide.model import Decision, Verdict
 from diffcheck.decide.verdict import decide
 from diffcheck.experiment.load import load_hosts, load_policy
 from diffcheck.subjects.tree import TreeHashes
-from tests.factory.ab import Content, ab_content, comparison, sealed, small_experiment
+from tests.factory.ab import Content, ab_content, check, comparison, drop_row, fail_parity, sealed, small_experiment
 
 SMALL = small_experiment()
 HOSTS, TREE = load_hosts(), TreeHashes()
@@ -51,9 +51,9 @@ SPOILS: dict[str, Change] = {
         after=[{"kind": "compute", "state": "live", "memory_bytes": 1}],
     ),
     "no controls": lambda c: c.update(controls=[]),
-    "one row": lambda c: c.update(rows=c["rows"][:1], status="partial"),
+    "one row": lambda c: drop_row(c, len(c["rows"]) - 1),
     "no host": lambda c: c["host"].update(id=None),
-    "slow": lambda c: [row.update(timing=comparison(60.0, 1.4, blocks=2)) for row in c["rows"]],
+    "slow": lambda c: [row.update(timing=comparison(60.0 + at, 1.4, blocks=2)) for at, row in enumerate(c["rows"])],
     "unsure": lambda c: c["rows"][0].update(timing=comparison(60.0, 1.2, blocks=2)),
     "another interval": lambda c: c["rows"][0]["timing"]["ratio"].update(high=1.1),
     "few samples": lambda c: c["rows"][-1].update(timing=comparison(60.0, 0.99, blocks=1)),
@@ -158,7 +158,7 @@ def test_what_is_no_number_never_promotes(path: tuple[Any, ...], word: str) -> N
 
 def worse_time(content: Content, row: int, by: float) -> None:
     ratio = content["rows"][row]["timing"]["ratio"]
-    content["rows"][row]["timing"] = comparison(60.0, ratio["estimate"] * by, blocks=2)
+    content["rows"][row]["timing"] = comparison(60.0 + row, ratio["estimate"] * by, blocks=2)
 
 
 def worse_error(content: Content, row: int, by: float) -> None:
@@ -175,10 +175,8 @@ def worse_cosine(content: Content, row: int, by: float) -> None:
 
 def worse_bits(content: Content, row: int, _by: float) -> None:
     one = next(one for one in content["rows"][row]["parity"] if one["name"] == "bits")
-    one["whole"]["equal"] -= 1
-    one["holds"] = False
-    content["rows"][row].update(status="fails parity", timing=None, above_peak=None)
-    content["status"] = "fails"
+    one.update(check("bits", one["a"], one["b"], one["compared"], holds=False))
+    fail_parity(content, row)
 
 
 WORSE = (worse_time, worse_error, worse_cosine)

@@ -19,6 +19,12 @@ from tests.factory.ab import ab_content, sealed, small_experiment
 
 Make = Callable[[Path], object]
 
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(300 * 1024 * 1024)
+
+
 FILES: dict[str, Make] = {
     "a pipe": os.mkfifo,
     "a device": lambda path: path.symlink_to("/dev/zero"),
@@ -28,7 +34,7 @@ FILES: dict[str, Make] = {
     "an empty file": lambda path: path.write_bytes(b""),
     "no UTF-8": lambda path: path.write_bytes(b"\xff\xfe{"),
     "a byte order mark": lambda path: path.write_bytes(b"\xef\xbb\xbf{}"),
-    "a sparse file": lambda path: path.touch() or os.truncate(path, 300 * 1024 * 1024),
+    "a sparse file": _sparse,
     "half a character": lambda path: path.write_text('{"schema": "diffcheck-ab/1", "x": "\\uD800"}'),
     "a deep list": lambda path: path.write_text('{"schema": "diffcheck-ab/1", "x": ' + "[" * 990 + "]" * 990 + "}"),
 }

@@ -11,7 +11,7 @@ import pytest
 from diffcheck.cli.main import run
 from diffcheck.receipts.diff import diff_receipts
 from diffcheck.receipts.kinds import SCHEMAS, read_any
-from tests.factory.ab import ab_content, ab_receipt, comparison, small_experiment, write_evidence
+from tests.factory.ab import ab_content, ab_receipt, comparison, fail_parity, small_experiment, write_evidence
 
 ROOT = Path(__file__).resolve().parents[2]
 PARITY = ROOT / "evidence" / "parity-rungs-h200.json"
@@ -43,8 +43,7 @@ def test_show_prints_rows_and_controls(tmp_path: Path, capsys: pytest.CaptureFix
 def test_show_of_a_failed_run_exits_with_one(tmp_path: Path) -> None:
     content = ab_content("h200", SMALL)
     content["rows"][0]["parity"][0]["holds"] = False
-    content["rows"][0].update(status="fails parity", timing=None, above_peak=None)
-    content["status"] = "fails"
+    fail_parity(content)
     (path,) = _write(tmp_path, content)
     assert run(["receipt", "show", str(path)]) == 1
 
@@ -88,12 +87,15 @@ def test_diff_names_fields_and_rows_that_do_not_overlap(tmp_path: Path, capsys: 
     changed = ab_content("h200", SMALL)
     changed["host"]["driver"] = "590.1"
     changed["rows"][0]["timing"] = comparison(60.0, 1.1, blocks=2)
-    changed["controls"].pop()
+    del changed["controls"][2]
     a, b = _write(tmp_path, ab_content("h200", SMALL), changed)
     out = tmp_path / "diff.json"
     assert run(["receipt", "diff", str(a), str(b), "--json", str(out)]) == 1
     found = json.loads(out.read_text())
-    assert [one["path"] for one in found["differences"]] == ["host.driver", "controls.planted 10.0"]
+    assert [one["path"] for one in found["differences"]] == [
+        "host.driver",
+        "controls.planted random-16x4-L60000-f16 10.0",
+    ]
     assert (found["overlapping"], len(found["rows"])) == (1, 2)
     assert "overlap in 1 of 2 rows (50.0 %)" in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from diffcheck.receipts.imported.model import Lack
 from diffcheck.receipts.imported.read import import_receipt, read_imported
 from diffcheck.receipts.kinds import read_any
 from diffcheck.receipts.write import write_json
-from tests.factory.ab import ab_content, ab_receipt, small_experiment, write_evidence
+from tests.factory.ab import ab_content, ab_receipt, check, fail_parity, small_experiment, write_evidence
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "imports"
 SHAPES = ("rows", "variants", "requirement", "rungs")
@@ -191,10 +191,9 @@ def test_a_failed_row_is_exported_as_one(tmp_path: Path) -> None:
     content = ab_content("rtx4090", small_experiment())
     row = content["rows"][0]
     (bits,) = (one for one in row["parity"] if one["name"] == "bits" and one["a"] == "oxide" and one["b"] == "twin")
-    bits["holds"] = False
-    bits["whole"].update(equal=1, max_rel="NaN")
-    row.update(status="fails parity", timing=None, above_peak=None)
-    content["status"] = "fails"
+    bits.update(check("bits", "oxide", "twin", holds=False))
+    bits["whole"].update(max_rel="NaN")
+    fail_parity(content)
     exported = export_rows(type(ab_receipt()).model_validate(content))
     assert exported["parity"] == "FAIL"
     assert exported["rows"][0]["parity"] == "FAIL"

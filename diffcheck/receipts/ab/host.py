@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Slug, Whole
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
+
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+"""A whole object name of git."""
 
 
 class SourceState(Model):
@@ -16,7 +19,7 @@ class SourceState(Model):
 
     origin: Literal["repository", "build stamp", "unknown"]
     """Where commit and dirty paths come from: git, a stamp in the build where there is no repository, or nowhere."""
-    commit: Name | None
+    commit: Commit | None
     dirty: bool | None
     """Whether tracked files outside evidence/ and docs/ differ from that commit."""
     dirty_paths: tuple[Name, ...] | None

@@ -91,6 +91,46 @@ class AbReceipt(Model):
         return self
 
     @model_validator(mode="after")
+    def _controls_are_of_its_rows(self) -> Self:
+        rows = {row.case.name: row for row in self.rows}
+        seen: set[tuple[str, str, float]] = set()
+        for control in self.controls:
+            row = rows.get(control.case)
+            if row is None or row.timing is None:
+                raise ValueError(f"controls: {control.case} is no row that was timed")
+            if control.kv_len != row.case.kv_len:
+                raise ValueError(f"controls: kv_len {control.kv_len} contradicts {control.case}")
+            key = (control.kind, control.case, control.planted_percent)
+            if key in seen:
+                raise ValueError(f"controls: {control.kind} on {control.case} is there twice")
+            seen.add(key)
+        return self
+
+    @model_validator(mode="after")
+    def _rows_are_the_parts(self) -> Self:
+        if any(part.rungs is None for part in self.parts):
+            return self
+        measured = {rung for part in self.parts for rung in part.rungs or ()}
+        for row in self.rows:
+            if row.case.kv_len not in measured:
+                raise ValueError(f"parts: none measured {row.case.name}")
+        return self
+
+    @model_validator(mode="after")
+    def _rows_are_of_one_device_and_build(self) -> Self:
+        modules: dict[tuple[str, tuple[str, ...]], str] = {}
+        profile = self.rows[0].baseline.plan.profile
+        for row in self.rows:
+            for side in (row.baseline, row.candidate):
+                if side.plan.key.split("|")[0] != self.contract:
+                    raise ValueError(f"contract: {self.contract} contradicts the plan {side.plan.key}")
+                if side.plan.profile != profile:
+                    raise ValueError(f"rows: planned for {profile} and for {side.plan.profile}")
+                if modules.setdefault((side.arm, side.entries), side.ptx_sha256) != side.ptx_sha256:
+                    raise ValueError(f"rows: {side.arm} ran two modules with {', '.join(side.entries)}")
+        return self
+
+    @model_validator(mode="after")
     def _peak_flags_follow_from_times(self) -> Self:
         peak = self.host.peak_memory_bytes_per_second
         for row in self.rows:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Relation, Whole
-from diffcheck.receipts.ab.samples import Comparison, Percent
+from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent, median_of
 from diffcheck.receipts.cases import PlanFacts
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
+
+_ROUNDING = 1e-9
 
 
 class RowCase(Model):
@@ -46,8 +50,13 @@ class Floor(Model):
     name: Literal["empty", "read"]
     """empty: as many empty kernels as a call launches; read: the bytes of K and V read once, nothing else."""
     detail: str
-    samples_us: tuple[Positive, ...] = Field(min_length=1)
-    median_us: Positive
+    samples_us: tuple[Microseconds, ...] = Field(min_length=1)
+    median_us: Microseconds
+
+    @model_validator(mode="after")
+    def _median_follows(self) -> Self:
+        _require_median(f"floor {self.name}", self.median_us, self.samples_us)
+        return self
 
 
 class PeerRow(Model):
@@ -56,9 +65,9 @@ class PeerRow(Model):
     name: Name
     version: Name | None
     """A version or commit; null with a reason."""
-    samples_us: tuple[Positive, ...]
+    samples_us: tuple[Microseconds, ...]
     """Microseconds a call; empty with a reason."""
-    median_us: Positive | None
+    median_us: Microseconds | None
     ratio: Positive | None
     """Its median over the baseline's median in this row."""
     max_rel_error: Positive | Literal[0] | None = None
@@ -71,6 +80,8 @@ class PeerRow(Model):
         numbers = (self.median_us is not None, self.ratio is not None, bool(self.samples_us))
         if any(numbers) != all(numbers) or any(numbers) == (self.reason is not None):
             raise ValueError(f"peer {self.name}: has a number or a reason, not both nor half")
+        if self.median_us is not None:
+            _require_median(f"peer {self.name}", self.median_us, self.samples_us)
         return self
 
 
@@ -106,6 +117,43 @@ class Row(Model):
         return self
 
     @model_validator(mode="after")
+    def _derived_follows(self) -> Self:
+        if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
+            raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
+        for peer in self.peers:
+            stated = peer.ratio
+            base = self.timing.baseline_us if self.timing else None
+            if stated is None or peer.median_us is None:
+                continue
+            if base is None or not math.isclose(stated, peer.median_us / base, rel_tol=_ROUNDING):
+                raise ValueError(f"peer {peer.name}: a ratio of {stated} contradicts the two medians")
+        return self
+
+    @model_validator(mode="after")
+    def _floors_stand_beside_times(self) -> Self:
+        names = sorted(floor.name for floor in self.floors)
+        if self.timing is not None and names != ["empty", "read"]:
+            raise ValueError(f"floors: {', '.join(names) or 'none'}, and a row that is timed has empty and read")
+        return self
+
+    @model_validator(mode="after")
+    def _two_programs(self) -> Self:
+        if self.baseline.ptx_sha256 == self.candidate.ptx_sha256:
+            raise ValueError("ptx_sha256: both arms ran the same module")
+        return self
+
+    @model_validator(mode="after")
+    def _plans_fit_the_case(self) -> Self:
+        for side in (self.baseline, self.candidate):
+            plan = side.plan
+            words = (plan.profile, plan.policy, f"chunk={plan.chunk}")
+            if tuple(plan.key.split("|")[1:4]) != words or not plan.key.split("|")[-1].startswith(plan.tile):
+                raise ValueError(f"plan: {side.arm}'s key {plan.key} contradicts {' '.join(words)} {plan.tile}")
+            if plan.chunk == 0 or plan.n_splits != -(-self.case.kv_len // plan.chunk):
+                raise ValueError(f"plan: {plan.n_splits} splits of {plan.chunk} contradict {self.case.kv_len} keys")
+        return self
+
+    @model_validator(mode="after")
     def _relation_fits_the_plans(self) -> Self:
         if self.relation == "bitwise" and self.baseline.plan.key != self.candidate.plan.key:
             raise ValueError(
@@ -136,3 +184,9 @@ class Control(Model):
         if self.passed != passed:
             raise ValueError(f"passed: {self.passed} contradicts the interval {ratio.low} to {ratio.high}")
         return self
+
+
+def _require_median(what: str, stated: float, samples: Sequence[float]) -> None:
+    median = median_of(samples)
+    if not math.isclose(stated, median, rel_tol=_ROUNDING):
+        raise ValueError(f"{what}: median_us {stated} contradicts its samples, whose median is {median}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -13,6 +14,8 @@ from diffcheck.receipts.fields import Count, Model, Name
 
 Side = Literal["baseline", "candidate"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Microseconds = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
+"""From what no clock resolves to days: outside it, ratios and rates would leave the range of numbers."""
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -31,7 +34,7 @@ class Replay(Model):
     """One replay of a graph."""
 
     side: Side
-    us: Positive
+    us: Microseconds
     """Microseconds a call: the replay's time on the device over its calls."""
 
 
@@ -93,9 +96,9 @@ class Comparison(Model):
     blocks: tuple[Block, ...] = Field(min_length=1)
     """Every block that ran, in order."""
     dropped_blocks: Count
-    baseline_us: Positive
+    baseline_us: Microseconds
     """Median over the replays of the blocks that are used."""
-    candidate_us: Positive
+    candidate_us: Microseconds
     ratio: Interval
     stop: Literal["narrow", "budget", "blocks"]
     """Why sampling ended: the interval was narrow enough, or the seconds, or the number of blocks, were spent."""
@@ -109,7 +112,7 @@ class Comparison(Model):
             raise ValueError("blocks: every one was dropped, so nothing can be derived")
         sides: tuple[tuple[Side, float], ...] = (("baseline", self.baseline_us), ("candidate", self.candidate_us))
         for side, stated in sides:
-            median = _median([us for block in self.used() for us in block.times(side)])
+            median = median_of([us for block in self.used() for us in block.times(side)])
             if not math.isclose(stated, median, rel_tol=1e-9):
                 raise ValueError(f"{side}_us: {stated} contradicts the replays, whose median is {median}")
         return self
@@ -119,7 +122,8 @@ class Comparison(Model):
         return tuple(block for block in self.blocks if block.dropped is None)
 
 
-def _median(values: list[float]) -> float:
+def median_of(values: Sequence[float]) -> float:
+    """Return the median of at least one value."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

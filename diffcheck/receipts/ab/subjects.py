@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pydantic import model_validator
+from typing_extensions import Self
+
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
 
 
@@ -31,3 +34,11 @@ class Subjects(Model):
     """Of the sources of cases, generators, oracle, bounds and comparators."""
     timing_sha256: Sha256
     """Of the sources of the timing code."""
+
+    @model_validator(mode="after")
+    def _each_arm_once(self) -> Self:
+        arms = [ptx.arm for ptx in self.ptx]
+        for name in arms:
+            if arms.count(name) > 1:
+                raise ValueError(f"ptx: {name} is there twice")
+        return self
