@@ -5,7 +5,7 @@ use ptx_machine::{AllocOptions, Arg, Entry, LaunchConfig, LaunchError, LaunchSta
 use super::check_report;
 
 /// Warp instructions that a block may execute: a kernel that loops for ever ends here.
-const STEPS: u64 = 4000;
+const STEPS: u64 = 2000;
 /// Entries of one module that are launched.
 const ENTRIES: usize = 4;
 const BUFFER: usize = 512;
@@ -38,17 +38,16 @@ struct Outcome {
     unwritten: usize,
 }
 
-/// Launches the first entries with both paths, which must give the same.
+/// Launches the first entries with both paths, which must give the same on one host thread.
 pub fn launch_all(module: &Module, data: &[u8]) {
     let mut numbers = Numbers::new(data);
     for entry in module.entries().iter().take(ENTRIES) {
         let (config, seed) = (config(entry, &mut numbers), numbers.next());
         let [native, portable] = [Path::Auto, Path::Portable]
             .map(|path| outcome(module, entry, &LaunchConfig { path, ..config.clone() }, &mut Numbers(seed)));
-        assert_eq!(native, portable, "the paths differ");
-        if let Err(error) = native.result {
-            check_report(&error.to_string());
-        }
+        // With several threads, a kernel that faults leaves more or less behind.
+        assert!(config.threads > 1 || native == portable, "the paths differ: {native:?} {portable:?}");
+        [native, portable].into_iter().filter_map(|o| o.result.err()).for_each(|e| check_report(&e.to_string()));
     }
 }
 
@@ -58,7 +57,7 @@ fn config(entry: &Entry, numbers: &mut Numbers) -> LaunchConfig {
     let grid = numbers.pick(&[[1, 1, 1], [2, 1, 1], [1, 2, 3]]);
     LaunchConfig {
         dynamic_shared: if entry.uses_dynamic_shared { numbers.pick(&[0, 100, 4096]) } else { 0 },
-        threads: 1,
+        threads: numbers.pick(&[1, 1, 1, 2]),
         step_limit: Some(STEPS),
         schedule: numbers.pick(&[None, Some(1), Some(77)]),
         ..LaunchConfig::new(grid, block)
