@@ -160,9 +160,9 @@ def test_a_few_mutants_are_caught() -> None:
 
 def test_a_kernel_that_fails_by_itself_catches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Check(name="bits", a="builder", b="twin", holds=False, reason="planted", compared=1)
-    monkeypatch.setattr("diffcheck.selftest.generated.run.failures_without_mutants", lambda *_: (failed,))
-    with pytest.raises(DiffcheckError, match="without a mutant: planted"):
-        run_generated(Choice(1, 0, "sm_90", kernels=("*reduce*",)), ignore)
+    monkeypatch.setattr("diffcheck.selftest.generated.trial.failure_without_mutants", lambda *_: failed)
+    with pytest.raises(DiffcheckError, match=r"without a mutant, merge-even-\S+: planted"):
+        run_generated(Choice(1, 0, "sm_90", operators=("drop-store",), kernels=("*reduce*",)), ignore)
 
 
 def test_a_mutant_survives_where_no_case_is_left() -> None:

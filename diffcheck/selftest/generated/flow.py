@@ -61,19 +61,15 @@ class Flow:
         behind = {index + 1 for index, effects in enumerate(self.effects) if effects.control}
         return frozenset(index for index in labelled | behind | {0} if index < len(self.effects))
 
-    def live_behind(self, index: int) -> frozenset[str]:
-        """Return the registers that may be read behind a statement before they are written."""
-        return self._names(self._live[index])
-
     def is_live_behind(self, index: int, register: str) -> bool:
         """Tell whether a register may be read behind a statement before it is written."""
         return bool(self._live[index] >> self._numbers[register] & 1) if register in self._numbers else False
 
-    def live_before(self, index: int) -> frozenset[str]:
-        """Return the registers that may be read from a statement on before they are written."""
+    def is_live_before(self, index: int, register: str) -> bool:
+        """Tell whether a register may be read from a statement on before it is written."""
         effects = self.effects[index]
-        kept = self.live_behind(index) - effects.writes if effects.sure else self.live_behind(index)
-        return kept | effects.reads
+        kept = not (effects.sure and register in effects.writes) and self.is_live_behind(index, register)
+        return kept or register in effects.reads
 
     def _from(self, start: int) -> set[int]:
         seen: set[int] = set()
@@ -98,9 +94,6 @@ class Flow:
     def _numbers(self) -> dict[str, int]:
         registers = {name for effects in self.effects for name in effects.reads | effects.writes}
         return {name: number for number, name in enumerate(sorted(registers))}
-
-    def _names(self, bits: int) -> frozenset[str]:
-        return frozenset(name for name, number in self._numbers.items() if bits >> number & 1)
 
     @cached_property
     def _live(self) -> list[int]:

@@ -176,7 +176,10 @@ class Lanes:
         if statement.opcode in ("atom", "call", "match"):
             return tuple(self._number("lane", statement.index, lane) for lane in range(LANES))
         operands = [self._read(values, statement, operand) for operand in statement.operands[1:]]
-        return tuple(self._compute(statement, [each[lane] for each in operands]) for lane in range(LANES))
+        # Most lanes compute the same of the same operands.
+        of_lanes = [tuple(each[lane] for each in operands) for lane in range(LANES)]
+        found = {each: self._compute(statement, list(each)) for each in dict.fromkeys(of_lanes)}
+        return tuple(found[each] for each in of_lanes)
 
     def _shuffle(self, values: dict[str, Values], statement: Statement) -> Values:
         taken = self._read(values, statement, statement.operands[1])
@@ -254,7 +257,7 @@ def _meet(a: Values, b: Values) -> Values:
     return tuple(pairs.index(pair) for pair in pairs)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def lanes_of(flow: Flow) -> Lanes:
     """Return the analysis of a kernel, made once."""
     return Lanes(flow)

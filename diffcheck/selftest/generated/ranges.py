@@ -112,10 +112,19 @@ class Ranges:
         compared = {constant(operand) for s in flow.kernel.statements if s.opcode == "setp" for operand in s.operands}
         self._marks = sorted({0, *(number for number in compared if number is not None)})
         self._entries: dict[int, State] = {0: State()}
+        # What was asked for last: many rules ask about the same mutant.
+        self._last: tuple[int, State | None] = (-1, None)
         self._solve()
 
     def before(self, index: int) -> State | None:
-        """Return what is known before a statement; None where control never comes to it."""
+        """Return what is known before a statement, not to be changed; None where control never comes to it."""
+        at, state = self._last
+        if at != index:
+            state = self._before(index)
+            self._last = index, state
+        return state
+
+    def _before(self, index: int) -> State | None:
         start = max(leader for leader in self._starts if leader <= index)
         state = self._entries.get(start)
         if state is None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from diffcheck.cases import Case
-from diffcheck.errors import DiffcheckError
 from diffcheck.selftest.generated.equivalence import proven_by
 from diffcheck.selftest.generated.justified import justification_of
 from diffcheck.selftest.generated.model import (
@@ -20,9 +19,9 @@ from diffcheck.selftest.generated.model import (
     status_of,
 )
 from diffcheck.selftest.generated.operators import select_operators
-from diffcheck.selftest.generated.population import GeneratedMutant, Subject, subjects
+from diffcheck.selftest.generated.population import GeneratedMutant, subjects
 from diffcheck.selftest.generated.sampling import draw
-from diffcheck.selftest.generated.trial import STRICT, Killed, cases_of, failures_without_mutants, try_mutant
+from diffcheck.selftest.generated.trial import STRICT, Killed, cases_of, try_mutant
 from diffcheck.workers import in_threads
 
 # Given a mutant and the cases to try it on (None: all of its kernel's), it says which check catches it.
@@ -48,12 +47,11 @@ def run_generated(choice: Choice, advance: Callable[[str], None], attempt: Try =
     """Draw mutants and try every one; `attempt` says which check catches a mutant, if any.
 
     `advance` is called with a mutant's id as it is done. Raises `BadInputError` for a choice that leaves too few
-    mutants and `DiffcheckError` for kernels that fail a check without any.
+    mutants and `DiffcheckError` where a check fails that would fail without the mutant.
     """
     kernels = subjects(choice.arms, choice.target, choice.kernels)
     operators = select_operators(choice.operators)
     sample = draw(kernels, operators, choice.count, choice.seed)
-    _require_sound(sample.mutants, choice.jobs)
     results: dict[int, GeneratedResult] = {}
     for index, result in in_threads(lambda mutant: result_of(mutant, attempt), sample.mutants, choice.jobs):
         results[index] = result
@@ -112,13 +110,3 @@ def some_cases(mutant: GeneratedMutant) -> Sequence[Case]:
     """Return a few of the cases of a mutant's kernel, drawn by its name."""
     cases = cases_of(mutant.subject.entry)
     return random.Random(mutant.id).sample(cases, min(TRIED_ANYWAY, len(cases)))
-
-
-def _require_sound(mutants: Sequence[GeneratedMutant], jobs: int) -> None:
-    """Run the kernels that mutants were drawn from without any: on a case that fails by itself, all would be caught."""
-    drawn: tuple[Subject, ...] = tuple(dict.fromkeys(mutant.subject for mutant in mutants))
-    for index, failed in in_threads(
-        lambda subject: failures_without_mutants(subject.arm, subject.target, subject.entry), drawn, jobs
-    ):
-        if failed:
-            raise DiffcheckError(f"{drawn[index].entry} of {drawn[index].arm} without a mutant: {failed[0].reason}")

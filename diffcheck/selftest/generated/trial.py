@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from diffcheck.arms import DeviceArm, Problem, Role, TwinArm
 from diffcheck.cases import Case, Storage
+from diffcheck.errors import DiffcheckError
 from diffcheck.executors.machine import MachineExecutor
 from diffcheck.executors.program import Program
 from diffcheck.kernel_cases import kernel_cases, reduce_cases
@@ -61,7 +62,10 @@ def cases_of(entry: str) -> tuple[Case, ...]:
 
 
 def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> Killed | None:
-    """Run a mutant on its kernel's cases (or on others) until a check fails; None when it survives them all."""
+    """Run a mutant on its kernel's cases (or on others) until a check fails; None when it survives them all.
+
+    Raises `DiffcheckError` where the check that fails does so without the mutant, too.
+    """
     said = _refusal(mutant)
     if said:
         return Killed(STRICT, "", said)
@@ -70,15 +74,24 @@ def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> 
         run = run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), mutant.subject.target, arm)
         failed = next((check for check in run.checks if not check.holds), None)
         if failed is not None:
+            _require_sound(mutant, case)
             return Killed(failed.name, case.name, failed.reason)
     return None
 
 
-def failures_without_mutants(arm: str, target: str, entry: str) -> tuple[Check, ...]:
-    """Return the checks of an arm's own kernel that fail on the cases: with one, every mutant would count as killed."""
-    own = device_arm(arm)
-    runs = (run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), target, own) for case in cases_of(entry))
-    return tuple(check for run in runs for check in run.checks if not check.holds)
+def _require_sound(mutant: GeneratedMutant, case: Case) -> None:
+    """Require that a kernel passes a case without its mutant: where it does not, every mutant would count as killed."""
+    subject = mutant.subject
+    failed = failure_without_mutants(subject.arm, subject.target, case)
+    if failed is not None:
+        raise DiffcheckError(f"{subject.entry} of {subject.arm} without a mutant, {case.name}: {failed.reason}")
+
+
+@lru_cache(maxsize=4096)
+def failure_without_mutants(arm: str, target: str, case: Case) -> Check | None:
+    """Return the first check of an arm's own kernels that fails on a case; None where all hold."""
+    run = run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), target, device_arm(arm))
+    return next((check for check in run.checks if not check.holds), None)
 
 
 @lru_cache(maxsize=1024)

@@ -87,12 +87,11 @@ def neighbours(flow: Flow, statement: Statement, word: str, wanted: int) -> tupl
     """
     kernel = flow.kernel
     kind = kernel.type_of(statement.scope, word)
-    live = flow.live_before(statement.index)
     found: list[str] = []
     for index in range(statement.index - 1, -1, -1):
         for register in sorted(flow.effects[index].writes):
-            fits = register in live and kernel.type_of(0, register) == kind
-            if fits and register != word and register not in found:
+            fits = kernel.type_of(0, register) == kind and register != word and register not in found
+            if fits and flow.is_live_before(statement.index, register):
                 found.append(register)
         if len(found) >= wanted:
             break
