@@ -205,12 +205,14 @@ class Lanes:
 
     def _folded(self, statement: Statement, operands: list[int]) -> int | None:
         """Compute what depends on the lane alone."""
-        numbers = [self._constant(operand) for operand in operands]
         if statement.opcode == "mov" and len(operands) == 1:
             return operands[0]
         if statement.opcode == "selp":
-            return None if numbers[2] is None else operands[0 if numbers[2] else 1]
-        return self._folded_pair(statement, operands, numbers) if len(operands) == 2 else None
+            chosen = self._constant(operands[2])
+            return None if chosen is None else operands[0 if chosen else 1]
+        if statement.opcode in ("and", "setp", "shr") and len(operands) == 2:
+            return self._folded_pair(statement, operands, [self._constant(operand) for operand in operands])
+        return None
 
     def _folded_pair(self, statement: Statement, operands: list[int], numbers: list[int | None]) -> int | None:
         kind, *rest = self._meanings[operands[0]]

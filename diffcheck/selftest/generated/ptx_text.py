@@ -50,7 +50,7 @@ class Statement:
         """The mnemonic's dotted words, the opcode first."""
         return tuple(self.mnemonic.split("."))
 
-    @property
+    @cached_property
     def opcode(self) -> str:
         """The mnemonic's first word."""
         return self.parts[0]
