@@ -99,6 +99,17 @@ def test_the_same_seed_draws_the_same_distinct_mutants() -> None:
     assert {mutant.id for mutant in first} != {mutant.id for mutant in other}
 
 
+def test_a_small_sample_has_other_operators_for_another_seed() -> None:
+    few = [{mutant.operator.name for mutant in draw(REDUCE, all_operators(), 8, seed).mutants} for seed in range(4)]
+    assert len(set.union(*few)) > 8
+
+
+def test_an_operator_draws_the_same_whatever_others_there_are() -> None:
+    alone = draw(REDUCE, select_operators(["integer"]), 6, 3).mutants
+    among = draw(REDUCE, select_operators(["drop", "integer", "rounding"]), 18, 3).mutants
+    assert {mutant.id for mutant in alone} == {mutant.id for mutant in among if mutant.operator.name == "integer"}
+
+
 def test_each_operator_and_arm_has_its_share() -> None:
     operators = select_operators(["drop", "integer", "rounding"])
     shares = Counter((mutant.operator.name, mutant.subject.arm) for mutant in draw(REDUCE, operators, 60, 0).mutants)

@@ -1,7 +1,8 @@
 """A random sample of mutants that the same seed draws again.
 
 Stratified: the kernels' lines are mostly the same few operations, so that an even draw would try barriers or rounding
-modes hardly ever. Each operator on each arm has the same share of the sample, as far as it makes that many.
+modes hardly ever. Each operator on each arm has the same share of the sample, as far as it makes that many; which of
+them have one mutant more, or in a small sample one at all, is drawn too.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ def draw(subjects: Sequence[Subject], operators: Sequence[Operator], count: int,
     """
     if count < 1:
         raise BadInputError("sample", count, "a whole number >= 1")
-    chance = random.Random(f"{seed}")
     strata = [
-        _shuffled([subject for subject in subjects if subject.arm == arm], operator, chance)
+        _shuffled([subject for subject in subjects if subject.arm == arm], operator, f"{seed} {operator.name} {arm}")
         for operator in operators
         for arm in dict.fromkeys(subject.arm for subject in subjects)
     ]
+    random.Random(f"{seed}").shuffle(strata)
     found: list[GeneratedMutant] = []
     not_ptx = 0
     while strata and len(found) < count:
@@ -53,9 +54,9 @@ def draw(subjects: Sequence[Subject], operators: Sequence[Operator], count: int,
     return Sample(tuple(found[:count]), not_ptx)
 
 
-def _shuffled(subjects: Sequence[Subject], operator: Operator, chance: random.Random) -> Iterator[GeneratedMutant]:
+def _shuffled(subjects: Sequence[Subject], operator: Operator, seed: str) -> Iterator[GeneratedMutant]:
     """Yield an operator's mutants in random order, each once: a kernel first, then one of its mutants."""
-    own = random.Random(chance.getrandbits(64))
+    own = random.Random(seed)
     waiting = list(subjects)
     left: dict[Subject, list[GeneratedMutant]] = {}
     while waiting:
