@@ -55,6 +55,8 @@ _MERGES = (
     ("merge-empty", 65),
     ("merge-exponential", 640),
     ("merge-denormal", 333),
+    # Each number of splits that a class's last eight may have, 8 included.
+    *(("merge-negative-zeros", n_splits) for n_splits in (12, 28, 44, 60)),
     ("merge-random", 521),
     ("merge-steps", 768),
 )

@@ -229,7 +229,7 @@ def _other_seeds() -> Iterator[Case]:
 def _merges() -> Iterator[Case]:
     """The reduce kernel alone: numbers of splits about its classes (8) and its steps (256)."""
     drawn = ("merge-kept", "merge-steps", "merge-random", "merge-even", "merge-denormal", "merge-exponential")
-    for generator in ("merge-empty", "merge-one-live", "merge-counted", *drawn):
+    for generator in ("merge-empty", "merge-one-live", "merge-counted", *drawn, "merge-negative-zeros"):
         for n_splits in (1, 2, 9, 203):
             yield merge_case(generator, (8, 2), n_splits, suites=QUICK if n_splits in (2, 203) else MATRIX)
         for n_splits in (255, 256, 257, 700):

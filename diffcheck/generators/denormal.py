@@ -10,6 +10,8 @@ from diffcheck.generators.merges import MergeRequest, merge
 
 LEAST = {"f32": 2.0**-149, "f16": 2.0**-24}
 """The least positive number of each storage."""
+MERGE_CLASSES = 8
+"""Splits i, i + 8, i + 16, … are merged with each other first (contract, section 6)."""
 TINY_QUERY = 2.0**-40
 LARGER_QUERY = 2.0**12
 
@@ -84,6 +86,22 @@ def merge_denormal(request: MergeRequest) -> F32Array:
     request.acc[...] = parts * LEAST["f32"]
     request.acc[:, :, ::8] = -0.0
     return np.asarray(parts.sum(axis=1) / sums.sum(axis=1)[:, None], dtype=np.float32)
+
+
+@merge("merge-negative-zeros", "every class's accumulators underflow to -0, and so the result", expect="bound")
+def merge_negative_zeros(request: MergeRequest) -> None:
+    """A class's first split weighs e^-80 and has a few times the least number, below 0; the others weigh 1 and have -0.
+
+    The first product leaves -0 in the class, and adding -0 keeps it. Adding +0 does not, so that the sign of the result
+    shows an addition too many. Every other element is random.
+    """
+    rng = request.rng("merge-negative-zeros")
+    first = np.arange(request.n_splits) < MERGE_CLASSES
+    request.m[...] = np.where(first, -80, 0)
+    request.s[...] = 1
+    request.acc[...] = rng.standard_normal(request.acc.shape)
+    least = np.where(first, -LEAST["f32"], -0.0)[:, None]
+    request.acc[:, :, ::2] = least * rng.integers(1, 4, request.acc[:, :, ::2].shape)
 
 
 def _fill(array: FloatArray, multiples: np.ndarray[tuple[int, ...], np.dtype[np.int64]], least: float) -> None:

@@ -113,11 +113,12 @@ def steps(request: Request) -> None:
 def warps(request: Request) -> None:
     """All rows of a warp score one argument, those of one warp 0: of the first in half the splits, then the second.
 
-    Every warp is handed every argument where splits / 2 times the heads of a group are as many as there are.
+    Where splits / 2 times the heads of a group are as many as there are arguments, every warp is handed every one, and
+    with as many warps as heads so is every head: some arms merge warp by warp, others all warps of a head at once.
     """
     split, _, warp, _, head = _places(request)
     half = max(1, request.plan.n_splits // 2)
-    _write(request, split % half + half * (head % request.case.group_size), warp == split // half % 2)
+    _write(request, split % half + half * (head % request.case.group_size + warp), warp == split // half % 2)
 
 
 @merge("merge-exponential", "chosen arguments of the splits' merge: one split has the maximum 0", expect="bound")
