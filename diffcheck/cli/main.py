@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +36,7 @@ from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
 from diffcheck.version import CONTRACT, tool_version
 
+_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EBADF})
 HOLDS, DOES_NOT_HOLD, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
@@ -90,9 +94,14 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
-        # The reader (such as `head`) has gone; nothing more can be said, and the interpreter must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (such as `head`) has gone; nothing more can be said.
+        _discard_output()
         return DOES_NOT_HOLD
+    except OSError as error:
+        # Files are written by `receipts.write`, which has lines of its own; what is left is standard output.
+        if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
+            raise
+        return _output_failed(error)
     except Exception as error:
         # The parser's own complaints; its exception classes moved between versions of typer.
         describe = getattr(error, "format_message", None)
@@ -103,13 +112,41 @@ def run(arguments: Sequence[str]) -> int:
             print_error(text)
         return BAD_INPUT
     if code == INTERRUPTED:  # some versions of typer turn an interruption into this code themselves
-        print_error("interrupted; no file was written")
+        print_error("interrupted; no result was written")
     return code if isinstance(code, int) else HOLDS
+
+
+def _output_failed(error: OSError) -> int:
+    _discard_output()
+    print_error(f"standard output cannot be written ({error.strerror})")
+    return BAD_INPUT
+
+
+def _discard_output() -> None:
+    """Send what is left in standard output's buffer nowhere, so that the interpreter does not try again at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flushed(code: int) -> int:
+    """Write out what is buffered; return the exit code, or that of an output which cannot be written."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return DOES_NOT_HOLD if code == HOLDS else code
+    except OSError as error:
+        return _output_failed(error)
+    return code
 
 
 def main() -> None:
     """Run the command line of this process."""
-    code = run(sys.argv[1:])
+    # A stream that was closed (`>&-`) is None; whatever is said goes nowhere, and the exit code stays.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+    code = _flushed(run(sys.argv[1:]))
     if code == INTERRUPTED:
         # Worker threads may be deep in a launch that only ends by itself: do not wait for them.
         sys.stdout.flush()

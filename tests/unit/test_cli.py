@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.executors import get_executor
 from diffcheck.receipts.model import read_receipt
 
+ROOT = Path(__file__).resolve().parents[2]
 CASE = "random-8x2-L65-f16"
 
 
@@ -144,7 +146,7 @@ def test_a_signal_ends_a_run_at_once(arguments: list[str], tmp_path: Path) -> No
         time.sleep(1.0)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "diffcheck: interrupted; no file was written\n")
+    assert (process.returncode, err) == (130, "diffcheck: interrupted; no result was written\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,3 +156,22 @@ def test_without_a_gpu_the_reason_is_given(command: list[str], capsys: pytest.Ca
         pytest.skip("there is a GPU here")
     assert run(command) == 2
     assert get_executor("gpu").available().reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "redirection", "code", "says"),
+    [
+        ("decide promote-oxide --expect HOLD", ">/dev/full", 2, "standard output cannot be written"),
+        ("receipt schema", ">/dev/full", 2, "standard output cannot be written"),
+        ("--version", ">/dev/full", 2, "standard output cannot be written"),
+        ("decide promote-oxide --expect HOLD", ">&-", 0, ""),
+        ("decide promote-oxide --expect PROMOTE", ">&- 2>&-", 1, ""),
+    ],
+)
+def test_an_output_that_takes_nothing(words: str, redirection: str, code: int, says: str) -> None:
+    program = "from diffcheck.cli.main import main; main()"
+    shell = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(program)} {words} {redirection}"
+    done = subprocess.run(shell, shell=True, cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == code
+    assert done.stderr.count("\n") == bool(says)
+    assert says in done.stderr
