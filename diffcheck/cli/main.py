@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -145,7 +144,7 @@ def main() -> None:
     # A stream that was closed (`>&-`) is None; whatever is said goes nowhere, and the exit code stays.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     code = _flushed(run(sys.argv[1:]))
     if code == INTERRUPTED:
         # Worker threads may be deep in a launch that only ends by itself: do not wait for them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -12,6 +13,7 @@ import tomli
 from pydantic import ValidationError
 
 from diffcheck import digest
+from diffcheck.ab.peers import PEERS
 from diffcheck.arms import get_arm
 from diffcheck.errors import BadInputError, choose
 from diffcheck.experiment.hosts import Hosts
@@ -84,7 +86,9 @@ def read_toml(path: Path, model: type[_M]) -> _M:
             raise BadInputError("file", str(path), "a regular file")
         if path.stat().st_size > _MAX_BYTES:
             raise BadInputError("file", str(path), f"a file of at most {_MAX_BYTES} bytes")
-        return model.model_validate(tomli.loads(path.read_text(encoding="utf-8")))
+        content = tomli.loads(path.read_text(encoding="utf-8"))
+        # TOML has types of its own: "4096" is no number, and true is no 1. As JSON a list may become a tuple.
+        return model.model_validate_json(json.dumps(content, default=str), strict=True)
     except OSError as error:
         raise BadInputError("file", str(path), f"a file that can be read ({error.strerror})") from error
     except ValidationError as error:
@@ -107,6 +111,8 @@ def _require_stem(path: Path, name: str) -> None:
 
 
 def _check_arms(experiment: Experiment) -> None:
+    for name in experiment.arms.peers:
+        choose("arms.peers", name, PEERS)
     baselines = [family.baseline for family in experiment.rows if family.baseline is not None]
     for name in (experiment.arms.baseline, experiment.arms.candidate, *baselines):
         arm = get_arm(name)

@@ -80,6 +80,11 @@ def test_rungs_choose_rows() -> None:
         ("max_blocks = 400", "max_blocks = 4", "is below min_blocks"),
         ("interval_width = 0.01", "interval_width = nan", "interval_width"),
         ("[arms]", "[arms", "TOML"),
+        ("[4096, 8192", '["4096", 8192', "rows.0.kv_lens.0"),
+        ("[4096, 8192", "[true, 8192", "rows.0.kv_lens.0"),
+        ("[4096, 8192", "[4096.0, 8192", "rows.0.kv_lens.0"),
+        ('relation = "bitwise"', "relation = 2026-01-01", "relation"),
+        ('["torch-flash"', '["torch-flush"', "arms.peers: 'torch-flush'"),
     ],
 )
 def test_a_wrong_experiment_is_refused_in_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -90,6 +95,27 @@ def test_a_wrong_experiment_is_refused_in_one_line(tmp_path: Path, old: str, new
     with pytest.raises(BadInputError) as caught:
         load_experiment(str(path))
     assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("limit_passes = true", 'limit_passes = "false"'),
+        ("clean_tree = true", "clean_tree = 0"),
+        ("limit = 1.2", 'limit = "1.2"'),
+        ("limit = 1.2", "limit = inf"),
+        ("[2.0, 10.0]", "[2.0, nan]"),
+        ("60000", "6e4"),
+    ],
+)
+def test_a_wrong_policy_is_refused_in_one_line(tmp_path: Path, old: str, new: str) -> None:
+    text = (data_folder() / "policies" / "kernel-001.toml").read_text()
+    assert old in text
+    path = tmp_path / "kernel-001.toml"
+    path.write_text(text.replace(old, new))
+    with pytest.raises(BadInputError, match=old.split(" =")[0] if "=" in old else "controls") as caught:
+        load_policy(str(path))
     assert "\n" not in str(caught.value)
 
 

@@ -102,7 +102,7 @@ class Reader:
         if value is None:
             return None
         digits = value.removeprefix("sm_").replace(".", "", 1)
-        if not digits.isdecimal() or not 2 <= len(digits) <= 3:
+        if not (digits.isascii() and digits.isdecimal()) or not 2 <= len(digits) <= 3:
             raise self._wrong(name, value, "an architecture such as sm_89 or 8.9")
         return f"sm_{digits}"
 

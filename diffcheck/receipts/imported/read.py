@@ -12,25 +12,29 @@ from diffcheck.receipts.ab.file import read_content
 from diffcheck.receipts.imported.fields import Reader
 from diffcheck.receipts.imported.model import Imported
 from diffcheck.receipts.imported.shapes import SHAPES, shape_of
+from diffcheck.visible import visible
 
 
 def import_receipt(path: Path) -> Imported:
     """Read a file of one of the known shapes. Raises `BadInputError` that names the first field that is wrong."""
     content = read_content(path)
     shape = shape_of(content)
-    records, hosts, unknown = SHAPES[shape](Reader(content, path.name))
-    return Imported.model_validate(
-        {
-            "source_file": path.name,
-            "source_sha256": digest.of_file(path),
-            "source_schema": content["schema"],
-            "shape": shape,
-            "records": records,
-            "required_hosts": hosts,
-            "not_understood": tuple(dict.fromkeys(unknown)),
-            "raw": content,
-        }
-    )
+    try:
+        records, hosts, unknown = SHAPES[shape](Reader(content, path.name))
+        return Imported.model_validate(
+            {
+                "source_file": visible(path.name),
+                "source_sha256": digest.of_file(path),
+                "source_schema": content["schema"],
+                "shape": shape,
+                "records": records,
+                "required_hosts": hosts,
+                "not_understood": tuple(dict.fromkeys(unknown)),
+                "raw": content,
+            }
+        )
+    except ValidationError as error:
+        raise _first_wrong(path, error) from error
 
 
 def read_imported(path: Path) -> Imported:
@@ -38,6 +42,10 @@ def read_imported(path: Path) -> Imported:
     try:
         return Imported.model_validate(read_content(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "whole file"
-        raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error
+        raise _first_wrong(path, error) from error
+
+
+def _first_wrong(path: Path, error: ValidationError) -> BadInputError:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "whole file"
+    return BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"])
