@@ -114,7 +114,7 @@ def test_a_wrong_policy_is_refused_in_one_line(tmp_path: Path, old: str, new: st
     assert old in text
     path = tmp_path / "kernel-001.toml"
     path.write_text(text.replace(old, new))
-    with pytest.raises(BadInputError, match=old.split(" =")[0] if "=" in old else "controls") as caught:
+    with pytest.raises(BadInputError, match=old.partition(" =")[0] if "=" in old else "controls") as caught:
         load_policy(str(path))
     assert "\n" not in str(caught.value)
 
