@@ -235,6 +235,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(Code.SAMPLES_CONTRADICT, lambda c: c["controls"][0]["timing"]["ratio"].update(resamples=5000), "HOLD"),
     *(Fault(Code.SAMPLES_CONTRADICT, change, "HOLD") for change in CONTRADICTIONS),
     Fault(Code.COPIES_FEW, lambda c: _first(c).update(buffer_sets=2, rotated_bytes=2 * _first(c)["kv_bytes"]), "HOLD"),
+    Fault(Code.COPIES_FEW, lambda c: [_first(c)[side].update(calls=1) for side in ("baseline", "candidate")], "HOLD"),
     Fault(Code.COPIES_FEW, lambda c: c["host"].update(l2_bytes=2**30), "HOLD"),
     Fault(Code.ABOVE_PEAK, _above_peak, "HOLD"),
     Fault(Code.SELFTEST_FAILED, lambda c: c.update(selftest={"status": "fails", "mutants": [_mutant(False)]}), "HOLD"),

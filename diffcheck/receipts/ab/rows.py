@@ -137,9 +137,11 @@ class Row(Model):
         return self
 
     @model_validator(mode="after")
-    def _two_programs(self) -> Self:
+    def _two_programs_called_alike(self) -> Self:
         if self.baseline.ptx_sha256 == self.candidate.ptx_sha256:
             raise ValueError("ptx_sha256: both arms ran the same module")
+        if self.baseline.calls != self.candidate.calls:
+            raise ValueError(f"calls: {self.baseline.calls} and {self.candidate.calls} share a graph's start unequally")
         return self
 
     @model_validator(mode="after")
