@@ -43,7 +43,7 @@ def show_command(file: ReceiptFile, json: JsonFile = None) -> None:
 
 @_app.command("validate")
 def validate_command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of any kind.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of parity or A/B runs, or imports.")],
 ) -> None:
     """Check that receipts are whole: schema, digest, and that each conclusion follows from its numbers and
     each interval from its samples.
