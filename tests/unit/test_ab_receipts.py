@@ -14,9 +14,10 @@ from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.file import EditedReceiptError, read_ab_receipt, receipt_text, write_ab_receipt
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import canonical, content_digest, layout, parse
-from tests.factory.ab import ab_content, ab_receipt, check, fail_parity, replan, sealed
+from tests.factory.ab import ab_content, ab_receipt, check, fail_parity, replan, sealed, small_experiment
 
 ROOT = Path(__file__).resolve().parents[2]
+SMALL = small_experiment()
 
 
 @pytest.mark.parametrize("experiment", ["promote-oxide", "splitk-vs-naive"])
@@ -130,7 +131,7 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: c["controls"][0].update(case="random-1x1-L1-f16"), "is no row that was timed"),
     (lambda c: c["controls"][0].update(kv_len=4096), "controls: kv_len 4096 contradicts"),
     (lambda c: c["controls"].append(c["controls"][0]), "controls: a/a on random-16x4-L60000-f16 is there twice"),
-    (lambda c: c["parts"][0].update(rungs=[4096]), "parts: none measured random-16x4-L8192-f16"),
+    (lambda c: c["parts"][0].update(rungs=[4096]), "parts: none measured random-16x4-L60000-f16"),
     (lambda c: _whole(c).update(cosine=1.5), "cosine: 1.5 is no cosine"),
     (lambda c: _whole(c).update(max_abs=-1.0), "max_abs: -1.0 is no distance"),
     (lambda c: _whole(c).update(max_rel="-Infinity"), "max_rel: -inf is no distance"),
@@ -148,7 +149,7 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), REFUSED)
 def test_what_contradicts_itself_is_refused(change: Callable[[dict[str, Any]], object], message: str) -> None:
-    content = ab_content()
+    content = ab_content("rtx4090", SMALL)
     change(content)
     with pytest.raises(ValidationError, match=message):
         AbReceipt.model_validate(content)

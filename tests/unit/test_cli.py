@@ -162,7 +162,6 @@ def test_without_a_gpu_the_reason_is_given(command: list[str], capsys: pytest.Ca
     ("words", "redirection", "code", "says"),
     [
         ("decide promote-oxide --expect HOLD", ">/dev/full", 2, "standard output cannot be written"),
-        ("receipt schema", ">/dev/full", 2, "standard output cannot be written"),
         ("--version", ">/dev/full", 2, "standard output cannot be written"),
         ("decide promote-oxide --expect HOLD", ">&-", 0, ""),
         ("decide promote-oxide --expect PROMOTE", ">&- 2>&-", 1, ""),
