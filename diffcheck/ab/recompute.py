@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from diffcheck.ab.sampler import why_dropped
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, ratio_interval
+from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS
 from diffcheck.experiment.model import Budget
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.samples import Block, Comparison
@@ -32,7 +33,8 @@ def contradictions(receipt: AbReceipt) -> list[tuple[str, str]]:
     seen: dict[Samples, str] = {}
     for name, what, timing, confidence in timed:
         samples = samples_of(timing)
-        message = contradiction(timing, confidence) or _ended_wrongly(timing, budget)
+        # How many there are comes first: the interval of more than any run takes would cost as much as it likes.
+        message = _too_many(timing, budget) or contradiction(timing, confidence) or _ended_wrongly(timing, budget)
         if not message and samples in seen:
             message = f"the samples of {what} are those of {seen[samples]}"
         seen.setdefault(samples, what)
@@ -79,6 +81,12 @@ def _wrong_blocks(blocks: Sequence[Block]) -> str:
         if place % 2 and block.order == blocks[place - 1].order:
             return f"blocks {place - 1} and {place} are both {block.order}, and of every two one is the other way"
     return ""
+
+
+def _too_many(timing: Comparison, budget: Budget) -> str:
+    if len(timing.blocks) < budget.max_blocks + BLOCKS_BETWEEN_LOOKS:
+        return ""
+    return f"{len(timing.blocks)} blocks, and the experiment asks for {budget.max_blocks} at the most"
 
 
 def _ended_wrongly(timing: Comparison, budget: Budget) -> str:

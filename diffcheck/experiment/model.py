@@ -60,7 +60,7 @@ class Budget(Model):
     """The most seconds of sampling a row."""
     min_blocks: Annotated[int, Field(ge=2)]
     """The fewest undropped ABBA blocks a row or a control, however narrow the interval."""
-    max_blocks: Whole
+    max_blocks: Annotated[int, Field(ge=1, le=10_000)]
     """The most ABBA blocks a row."""
 
     @model_validator(mode="after")

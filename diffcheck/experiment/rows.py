@@ -9,6 +9,9 @@ from diffcheck.cases import Case
 from diffcheck.errors import BadInputError
 from diffcheck.experiment.model import Experiment
 
+MOST_ROWS = 10_000
+"""More than any run has time for: a receipt's experiment is read before anything of it is believed."""
+
 
 @dataclass(frozen=True)
 class ExperimentRow:
@@ -26,8 +29,12 @@ class ExperimentRow:
 def experiment_rows(experiment: Experiment) -> tuple[ExperimentRow, ...]:
     """Return every row of an experiment, in the order of its file.
 
-    Raises `BadInputError` for a generator that does not exist, heads that do not divide, and a row that is there twice.
+    Raises `BadInputError` for a generator that does not exist, heads that do not divide, a row that is there twice, and
+    for more than `MOST_ROWS`.
     """
+    count = sum(len(family.heads) * len(family.storages) * len(family.kv_lens) for family in experiment.rows)
+    if count > MOST_ROWS:
+        raise BadInputError("rows", count, f"at most {MOST_ROWS} rows")
     found: dict[str, ExperimentRow] = {}
     for family in experiment.rows:
         for heads in family.heads:

@@ -185,6 +185,7 @@ CONTRADICTIONS: tuple[Change, ...] = (
     _blocks(_one_way),
     lambda c: _first(c).update(timing=comparison(60.0, 0.8, 0.3, 2)),
     lambda c: _first(c)["timing"].update(stop="blocks"),
+    lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=404)),
     lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=2, confidence=0.99)),
     lambda c: c["controls"][0].update(timing=comparison(60.0, 1.002, blocks=2, confidence=0.999)),
     lambda c: c["controls"][2].update(timing=c["controls"][1]["timing"]),

@@ -81,6 +81,7 @@ def test_rungs_choose_rows() -> None:
         ("interval_width = 0.01", "interval_width = nan", "interval_width"),
         ("[arms]", "[arms", "TOML"),
         ("[4096, 8192", '["4096", 8192', "rows.0.kv_lens.0"),
+        ("[4096, 8192", f"[{', '.join(map(str, range(1, 2000)))}, 8192", "rows: 12025 is not allowed"),
         ("[4096, 8192", "[true, 8192", "rows.0.kv_lens.0"),
         ("[4096, 8192", "[4096.0, 8192", "rows.0.kv_lens.0"),
         ('relation = "bitwise"', "relation = 2026-01-01", "relation"),
