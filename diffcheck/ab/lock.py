@@ -6,6 +6,7 @@ The kernel of the operating system releases it with the process, however that en
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,19 +38,36 @@ def gpu_lock(path: Path) -> Iterator[None]:
         import fcntl
     except ImportError as error:
         raise MissingRequirementError("flock is not there on this system", "run the A/B on Linux") from error
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        # Any user of the host may take it: the file holds nothing.
-        handle = os.open(path, flags, 0o666)
+        handle = _open(path)
     except OSError as error:
         raise BadInputError("lock", str(path), f"a file that can be opened ({error.strerror})") from error
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise BadInputError("lock", str(path), "a regular file")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise MissingRequirementError(
                 f"another run holds the GPU's lock {path.name}", "wait for it, or name another file with --lock"
             ) from error
+        except OSError as error:
+            raise BadInputError("lock", str(path), f"a file that can be locked ({error.strerror})") from error
         yield
     finally:
         os.close(handle)
+
+
+def _open(path: Path) -> int:
+    """Open the file, or make it. Any user of the host may take it, as it holds nothing.
+
+    Reading is enough for that, but where the lock is on NFS. A file that another user made can often not be written,
+    and in a folder such as /tmp not even be opened with a wish to make it.
+    """
+    flags = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(path, os.O_RDWR | flags)
+    except FileNotFoundError:
+        return os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o644)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | flags)

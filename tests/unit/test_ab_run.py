@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,27 @@ def test_the_lock_file_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_nothing_earlier() -> None:
     assert not Earlier().has("random-16x4-L4096-f16")
+
+
+def test_a_lock_file_of_another_user_can_be_taken() -> None:
+    with tempfile.TemporaryDirectory(prefix="diffcheck-lock-") as folder:
+        path = Path(folder) / "lock"
+        path.touch()
+        path.chmod(0o444)
+        Path(folder).chmod(0o755)
+        user = os.geteuid()
+        try:
+            if user == 0:
+                os.seteuid(65534)
+            held = pytest.raises(MissingRequirementError, match="another run holds")
+            with gpu.gpu_lock(path), held, gpu.gpu_lock(path):
+                pass
+        finally:
+            os.seteuid(user)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/null")])
+def test_a_lock_is_a_regular_file(make: Callable[[Path], object], tmp_path: Path) -> None:
+    make(tmp_path / "lock")
+    with pytest.raises(BadInputError, match="lock"), gpu.gpu_lock(tmp_path / "lock"):
+        pass
