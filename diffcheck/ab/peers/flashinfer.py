@@ -22,7 +22,12 @@ class FlashInfer:
             import flashinfer
         except ImportError:
             raise UnavailableError("flashinfer is not installed") from None
-        return _Ready(flashinfer, torch_inputs(inputs, sets))
+        try:
+            given = torch_inputs(inputs, sets)
+        except UnavailableError as error:
+            # What torch_inputs names is torch's version.
+            raise UnavailableError(str(error), str(flashinfer.__version__)) from None
+        return _Ready(flashinfer, given)
 
 
 class _Ready:
