@@ -20,6 +20,10 @@ HEAD = """.visible .entry kernel(.param .u64 out, .param .u32 n) {
 BEHIND = "\nst.global.f32 [%rd1], %f1;\nst.global.u32 [%rd1+4], %r1;\nend: ret; }\n"
 LANES = "mov.u32 %r2, %laneid;\ncvt.rn.f32.u32 %f2, %r2;\n"
 PAIRS = f"{LANES}shfl.sync.bfly.b32 %f3, %f2, 1, 31, -1;\nadd.rn.f32 %f4, %f2, %f3;\n"
+COPIED = "ld.param.u32 %r2, [n];\nadd.u32 %r3, %r2, 0;\n"
+# Both are needed behind, so that one is offered in the other's place.
+BOTH = "st.global.v2.b32 [%rd1+8], {%r2, %r3};\n"
+NOT_ALWAYS = "setp.eq.u32 %p1, %r2, 4;\n@%p1 bra on;\nadd.u32 %r5, %r2, 1;\non: "
 ASKED = "setp.nan.f32 %p2, %f2, %f2;\n"
 CUT_OFF = f"""setp.lt.f32 %p1, %f2, 0fC2AE0000;
 selp.f32 %f3, 0f00000000, %f4, %p1;
@@ -104,6 +108,7 @@ PROVEN = [
         "cp.async.cg.shared.global [%r1], [%rd1], 16, %r3;",
         "address",
     ),
+    ("same value", f"{COPIED}add.u32 %r1, %r3, 1;\n{BOTH}", "add.u32 %r1, %r3, 1;", "register"),
     ("NaN is decided behind", CUT_OFF, "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
     (
         "same lanes",
@@ -157,6 +162,14 @@ NOT_PROVEN = [
     # NaN is asked for before another number takes its place, or not for sure.
     (f"{ASKED}mov.f32 %f2, %f6;\n{CUT_OFF.replace(ASKED, '')}", "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
     (CUT_OFF.replace("setp.nan", "@%p3 setp.nan"), "setp.lt.f32 %p1, %f2, 0fC2AE0000;", "compare-nan"),
+    # The other register holds one more, has been written since, or is not written on every path.
+    (f"{COPIED.replace(', 0;', ', 1;')}add.u32 %r1, %r3, 1;\n{BOTH}", "add.u32 %r1, %r3, 1;", "register"),
+    (f"{COPIED}mov.u32 %r2, 5;\nadd.u32 %r1, %r3, 1;\n{BOTH}", "add.u32 %r1, %r3, 1;", "register"),
+    (
+        f"{COPIED}{NOT_ALWAYS}add.u32 %r6, %r2, 1;\nadd.u32 %r1, %r6, 1;\nst.global.u32 [%rd1], %r5;\n",
+        "add.u32 %r1, %r6, 1;",
+        "register",
+    ),
     # The result is read.
     ("mov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
     # The second reads what the first writes.
@@ -294,6 +307,34 @@ def test_what_a_false_guard_keeps_from_being_read_is_not_needed_but_the_guard_is
     body = f"mov.u32 %r2, %laneid;\nadd.u32 %r3, %r2, 4;\n{asked}\n@%p1 mov.u32 %r1, %r3;\n"
     assert set(proofs(body, "add.u32 %r3, %r2, 4;", "integer").values()) == {"unused result"}
     assert set(proofs(body, asked, "compare-opposite").values()) == {""}
+
+
+def test_what_was_computed_before_a_loop_is_not_what_the_loop_leaves() -> None:
+    body = f"{LANES}mov.u32 %r4, 0;\nbra first;\nfirst: add.u32 %r5, %r4, 1;\n"
+    body += "loop: add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 9;\n@%p1 bra loop;\nadd.u32 %r6, %r4, 1;\n"
+    body += "setp.eq.u32 %p2, %r2, 1;\nselp.b32 %r3, %r5, %r6, %p2;\n"
+    statement = "shfl.sync.idx.b32 %r1, %r3, 2, 31, -1;"
+    found = proofs(f"{body}{statement}\n", statement, "shuffle-lane")
+    assert found["shfl.sync.idx.b32 %r1, %r3, 1, 31, -1;"] == ""
+    assert found["shfl.sync.idx.b32 %r1, %r3, 3, 31, -1;"] == "same lanes"
+
+
+def test_the_lane_that_a_register_names() -> None:
+    statement = "shfl.sync.idx.b32 %f3, %f2, %r4, 31, -1;"
+    body = f"{LANES}ld.param.u32 %r4, [n];\n{statement}\n"
+    assert set(proofs(f"{body}mov.f32 %f1, %f3;\n", statement, "shuffle-mode").values()) == {""}
+    # Counted from lane 0 it is the same lane, but not backwards; counted from lane 1 it is the next one, or another.
+    for lane, proven in ((0, "same lanes"), (1, "")):
+        only = f"setp.eq.u32 %p1, %r2, {lane};\nselp.f32 %f1, %f3, 0f00000000, %p1;\n"
+        assert proofs(f"{body}{only}", statement, "shuffle-mode") == {
+            "shfl.sync.bfly.b32 %f3, %f2, %r4, 31, -1;": proven,
+            "shfl.sync.down.b32 %f3, %f2, %r4, 31, -1;": proven,
+            "shfl.sync.up.b32 %f3, %f2, %r4, 31, -1;": "",
+        }
+        for limited in (", 30, -1;", ", 31, 15;"):
+            other = statement.replace(", 31, -1;", limited)
+            found = proofs(f"{body}{only}".replace(statement, other), other, "shuffle-mode")
+            assert set(found.values()) == {""}
 
 
 def test_nothing_is_said_of_lanes_behind_a_branch_that_parts_them() -> None:

@@ -71,12 +71,17 @@ class Flow:
         kept = not (effects.sure and register in effects.writes) and self.is_live_behind(index, register)
         return kept or register in effects.reads
 
-    def _from(self, start: int) -> set[int]:
+    def always_before(self, first: int, index: int) -> bool:
+        """Tell whether every path to a statement goes through another one first."""
+        return index not in (0, first) and (first == 0 or index not in self._from(0, first))
+
+    def _from(self, start: int, avoiding: int = END) -> set[int]:
+        """The statements behind one, but for what only lies behind another."""
         seen: set[int] = set()
         waiting = list(self.successors[start])
         while waiting:
             index = waiting.pop()
-            if index != END and index not in seen:
+            if index not in (END, avoiding) and index not in seen:
                 seen.add(index)
                 waiting += self.successors[index]
         return seen

@@ -20,6 +20,8 @@ from diffcheck.selftest.generated.shuffle import LANES, sources
 Values = tuple[int, ...]
 """One number for each lane."""
 _COMMUTATIVE = ("add", "mul", "fma", "mad", "max", "min", "and", "or", "xor")
+_WHOLE_NUMBERS = ("u32", "s32", "b32", "u64", "s64", "b64")
+_WHOLE_WARP = ("-1", "4294967295", "0xffffffff", "0xFFFFFFFF")
 # What is the same in all threads of a block. Any other special register may be another in each lane.
 _UNIFORM = ("%ctaid.x", "%ctaid.y", "%nctaid.x", "%nctaid.y", "%ntid.x")
 
@@ -33,6 +35,8 @@ class Lanes:
         self._meanings: list[tuple[object, ...]] = []
         self._classes: dict[str, Values] = {}
         self._starts = sorted(flow.leaders)
+        # The block that is evaluated: what a register holds as one begins is not what it holds as another does.
+        self._block = 0
         # A register that is written once, whatever path is taken, holds that value wherever it is read.
         self._once = {
             register
@@ -51,7 +55,7 @@ class Lanes:
         """
         found: dict[int, tuple[int, int]] = {}
         for start in self._starts:
-            values: dict[str, Values] = {}
+            values = self._enter(start)
             at = start
             while at == start or (at < len(self.flow.effects) and at not in self.flow.leaders):
                 statement = self.flow.kernel.statements[at]
@@ -71,17 +75,41 @@ class Lanes:
 
     def shuffled(self, statement: Statement, changed: Statement) -> tuple[Values, Values]:
         """Return what a shuffle and a changed one leave in each lane."""
-        values: dict[str, Values] = {}
+        values = self._before(statement)
+        return self._result(values, statement), self._result(values, changed)
+
+    def alike(self, statement: Statement, a: str, b: str) -> bool:
+        """Tell whether two registers hold the same before a statement, each lane by itself, whatever path led there."""
+        values = self._before(statement)
+        return (
+            self._read(values, statement, a) == self._read(values, statement, b)
+            and self._is_written(values, statement, a)
+            and self._is_written(values, statement, b)
+        )
+
+    def _is_written(self, values: dict[str, Values], statement: Statement, word: str) -> bool:
+        """Tell whether a register that is written once has been, wherever control came from."""
+        register = self.flow.kernel.register(statement.scope, word)
+        if register is None or register in values or register not in self._fixed:
+            return register is not None
+        return self.flow.always_before(self.flow.definitions[register][0], statement.index)
+
+    def _enter(self, start: int) -> dict[str, Values]:
+        self._block = start
+        return {}
+
+    def _before(self, statement: Statement) -> dict[str, Values]:
         start = max(leader for leader in self._starts if leader <= statement.index)
+        values = self._enter(start)
         for index in range(start, statement.index):
             self._step(values, self.flow.kernel.statements[index])
-        return self._result(values, statement), self._result(values, changed)
+        return values
 
     def _divide(self) -> bool:
         """Evaluate every block once; tell whether a register's lanes were divided further."""
         before = dict(self._classes), dict(self._fixed)
         for start in self._starts:
-            values: dict[str, Values] = {}
+            values = self._enter(start)
             at = start
             while True:
                 statement = self.flow.kernel.statements[at]
@@ -131,7 +159,7 @@ class Lanes:
         if operand == "%tid.x":
             return tuple(self._number("thread", lane) for lane in range(LANES))
         if operand.startswith("%") and operand not in _UNIFORM:
-            return tuple(self._number("special", operand, lane) for lane in range(LANES))
+            return tuple(self._number("special", operand, statement.index, lane) for lane in range(LANES))
         inner = [
             self._read(values, statement, word) for word in words_of(operand) if self._is_register(statement, word)
         ]
@@ -142,7 +170,7 @@ class Lanes:
         """Return what a register holds at the beginning of a block."""
         if register in self._fixed:
             return self._fixed[register]
-        return tuple(self._number("in", register, number) for number in self._class(register))
+        return tuple(self._number("in", self._block, register, number) for number in self._class(register))
 
     def _is_register(self, statement: Statement, word: str) -> bool:
         return self.flow.kernel.register(statement.scope, word) is not None
@@ -188,9 +216,18 @@ class Lanes:
         try:
             return tuple(taken[lane] for lane in sources(statement.mnemonic, statement.operands))
         except ValueError:
-            lanes = self._read(values, statement, statement.operands[2])
-            how = (statement.mnemonic, *statement.operands[2:])
-            return tuple(self._number("lane", statement.index, *how, lane, lanes[lane]) for lane in range(LANES))
+            return self._shuffle_by_register(values, statement, taken)
+
+    def _shuffle_by_register(self, values: dict[str, Values], statement: Statement, taken: Values) -> Values:
+        lanes = self._read(values, statement, statement.operands[2])
+        how = (statement.mnemonic, *statement.operands[2:])
+        result = [self._number("lane", statement.index, *how, lane, lanes[lane]) for lane in range(LANES)]
+        if statement.operands[3] == "31" and statement.operands[4] in _WHOLE_WARP:
+            # By its low five bits, `idx` names the lane itself; counted from lane 0, so do two other modes.
+            by_number = {"idx": range(LANES), "bfly": range(1), "down": range(1)}
+            for lane in by_number.get(statement.parts[2], ()):
+                result[lane] = self._number("lane of", taken, lanes[lane])
+        return tuple(result)
 
     def _compute(self, statement: Statement, operands: list[int]) -> int:
         folded = self._folded(statement, operands)
@@ -210,6 +247,8 @@ class Lanes:
         if statement.opcode == "selp":
             chosen = self._constant(operands[2])
             return None if chosen is None else operands[0 if chosen else 1]
+        if statement.opcode in ("add", "sub") and statement.parts[-1] in _WHOLE_NUMBERS:
+            return operands[0] if self._constant(operands[1]) == 0 else None
         if statement.opcode in ("and", "setp", "shr") and len(operands) == 2:
             return self._folded_pair(statement, operands, [self._constant(operand) for operand in operands])
         return None

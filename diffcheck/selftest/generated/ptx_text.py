@@ -126,6 +126,11 @@ def words_of(operand: str) -> Iterator[str]:
         yield match[0]
 
 
+def without_words(operand: str) -> str:
+    """Return an operand with a blank for each name in it."""
+    return _WORD.sub(" ", operand)
+
+
 def split_operands(text: str) -> tuple[str, ...]:
     """Divide operands at the commas outside braces and brackets."""
     parts: list[str] = []

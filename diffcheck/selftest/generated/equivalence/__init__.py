@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diffcheck.selftest.generated.equivalence import known, nan, order, shuffles, unused  # noqa: F401
+from diffcheck.selftest.generated.equivalence import known, nan, order, shuffles, unused, values  # noqa: F401
 from diffcheck.selftest.generated.equivalence.base import registered
 from diffcheck.selftest.generated.population import GeneratedMutant
 
