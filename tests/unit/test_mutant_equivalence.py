@@ -401,6 +401,14 @@ mul.lo.u32 %r6, %r1, %r1;
     assert state.truth("%p2") is False
 
 
+def test_a_call_has_no_more_splits_than_the_contract_allows() -> None:
+    for name, most in (("n_splits", 65535), ("splitk_reduce_d256_param_4", 65535), ("kv_len", 2**31 - 1)):
+        text = f"{HEAD}ld.param.u32 %r1, [{name}];\n{BEHIND}"
+        state = Ranges(flow_of(parse_kernel(text, "kernel"))).before(1)
+        assert state is not None
+        assert state.value("%r1") == Interval(1, most)
+
+
 @pytest.mark.parametrize(
     ("directive", "threads"), [("", 1024), (".maxntid 64", 64), (".maxntid 64, 1, 1", 64), (".maxntid 32, 4, 2", 256)]
 )

@@ -21,6 +21,9 @@ from diffcheck.selftest.generated.ptx_text import Statement
 
 # A context has fewer than 2^31 keys: as many in f16 take 1 TiB a KV head.
 PARAMETERS = Interval(1, 2**31 - 1)
+# The number of splits, by the builder's name and by its place (contract, section 8).
+N_SPLITS = Interval(1, 65535)
+_N_SPLITS = re.compile(r"\[(n_splits|splitk_partial_\w+_param_8|splitk_reduce_\w+_param_4)\]")
 LAUNCH = {
     "%laneid": Interval(0, 31),
     "%tid.x": Interval(0, 1023),
@@ -212,7 +215,7 @@ class Ranges:
     def _result(self, state: State, statement: Statement) -> Interval | None:
         """Return the bounds of what a statement computes; None where nothing is known of them."""
         if statement.mnemonic in ("ld.param.u32", "ld.param.b32"):
-            return PARAMETERS
+            return N_SPLITS if _N_SPLITS.fullmatch(statement.operands[1]) else PARAMETERS
         operands: list[Interval] = []
         for operand in statement.operands[1:]:
             read = operand_of(self.flow, statement, operand)
