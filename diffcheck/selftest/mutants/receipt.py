@@ -115,7 +115,9 @@ def _past_the_bound(receipt: dict[str, Any]) -> None:
 
 
 def _one_word_differs(receipt: dict[str, Any]) -> None:
-    _check(receipt, "bits")["whole"]["equal"] -= 1
+    whole = _check(receipt, "bits")["whole"]
+    whole["equal"] -= 1
+    whole["bitwise_percent"] = 100.0 * whole["equal"] / whole["words"]
 
 
 def _no_such_arm(receipt: dict[str, Any]) -> None:
