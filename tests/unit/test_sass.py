@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from diffcheck.arms import Kernel, get_arm
 from diffcheck.arms.base import DeviceArm
-from diffcheck.assemble.ptxas import find_ptxas
+from diffcheck.assemble.ptxas import AssembleError, find_ptxas
 from diffcheck.assemble.run import list_jobs
 from diffcheck.assemble.sass import reasons
 from diffcheck.assemble.sass.flow import graph_of, natural_loops
@@ -18,6 +19,7 @@ from diffcheck.assemble.sass.model import HotLoop, SassKernel
 from diffcheck.assemble.sass.nvdisasm import DisassembleError, Listing, Sass, find_nvdisasm, parse_listing
 from diffcheck.assemble.sass.occupancy import LIMITS, blocks_per_sm, occupancy
 from diffcheck.assemble.sass.run import compare_arms, disassemble_all, hot_loop, rows_of_turn
+from diffcheck.assemble.sass.together import disassemble_together, join_texts
 from diffcheck.cli.main import run
 from diffcheck.errors import MissingRequirementError
 from py_builder_kernel import TARGETS
@@ -277,6 +279,41 @@ def test_the_hot_loops_of_both_arms(target: str) -> None:
         if one.entry in entries:
             assert one.loop.rows == 4
             assert sum(one.loop.mix.values()) == one.loop.instructions
+
+
+@pytest.mark.usefixtures("programs")
+def test_kernels_of_one_module_are_what_each_is_alone() -> None:
+    arm = get_arm("oxide")
+    assert isinstance(arm, DeviceArm)
+    kernels = [arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w12r4")]
+    together = disassemble_together(kernels, "sm_90")
+    for kernel in kernels:
+        used, listed = together[kernel.entry]
+        alone, listed_alone = disassemble_together([kernel], "sm_90")[kernel.entry]
+        assert used == alone
+        # Labels are numbered through the module.
+        assert mix_of(listed.instructions) == mix_of(listed_alone.instructions)
+        assert hot_loop(listed, kernel) == hot_loop(listed_alone, kernel)
+    assert len({len(listed.instructions) for _, listed in together.values()}) == 2
+
+
+@pytest.mark.usefixtures("programs")
+def test_of_several_kernels_the_one_that_is_refused_is_named() -> None:
+    arm = get_arm("builder")
+    assert isinstance(arm, DeviceArm)
+    sound, other = (arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w12r4"))
+    broken = replace(other, ptx=other.ptx.replace("ret;", "no_such_opcode;"))
+    with pytest.raises(AssembleError, match=f"^{other.entry}, sm_90.*no_such_opcode"):
+        disassemble_together([sound, broken], "sm_90")
+
+
+def test_texts_of_one_module_have_one_header() -> None:
+    head = "// a comment\n.version 7.0\n.target sm_80\n.address_size 64\n"
+    assert join_texts([f"{head}a", f"{head}b"]).split() == [*head.split()[3:], "a", "b"]
+    with pytest.raises(ValueError, match="cannot be one"):
+        join_texts([head, head.replace("7.0", "7.4")])
+    with pytest.raises(ValueError, match="cannot be one"):
+        join_texts(["mov"])
 
 
 @pytest.mark.usefixtures("programs")

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from diffcheck.arms import Kernel
-from diffcheck.assemble.ptxas import assemble_into, parse_report, ptxas_version
+from diffcheck.assemble.ptxas import Resources, ptx_version, ptxas_version
 from diffcheck.assemble.run import Job
 from diffcheck.assemble.sass.flow import Graph, Loop, cheapest_turn, graph_of, natural_loops
 from diffcheck.assemble.sass.mix import is_padding, mix_of, row_bytes_requested
 from diffcheck.assemble.sass.model import HotLoop, SassKernel, SassRatio, SassReport
-from diffcheck.assemble.sass.nvdisasm import (
-    DisassembleError,
-    Listing,
-    disassemble,
-    find_nvdisasm,
-    nvdisasm_version,
-)
+from diffcheck.assemble.sass.nvdisasm import DisassembleError, Listing, find_nvdisasm, nvdisasm_version
 from diffcheck.assemble.sass.occupancy import blocks_per_sm, occupancy
 from diffcheck.assemble.sass.reasons import LIMIT, reason_for
+from diffcheck.assemble.sass.together import disassemble_together
 from diffcheck.workers import in_threads, usable_cores
 
 INSTRUCTION_BYTES = 16
@@ -31,16 +24,23 @@ _LANES = 32
 
 
 def disassemble_all(jobs: Sequence[Job], advance: Callable[[str], None]) -> SassReport:
-    """Assemble and disassemble every job, as many at a time as there are cores; results in the order of the jobs.
+    """Assemble and disassemble every job, an arm's kernels for a target together; results in the order of the jobs.
 
     `advance` is called with a kernel's name as it is done. Raises `MissingRequirementError` without ptxas or nvdisasm.
     """
     find_nvdisasm()
-    found: dict[int, SassKernel] = {}
-    for index, kernel in in_threads(_one, jobs, usable_cores()):
-        found[index] = kernel
-        advance(kernel.entry)
-    kernels = tuple(found[i] for i in range(len(jobs)))
+    groups: dict[tuple[str, ...], list[tuple[Job, Kernel]]] = {}
+    for job in jobs:
+        kernel = job.arm.kernel(job.entry, job.target)
+        # A module has one version, and some kernels ask for a newer one than others.
+        groups.setdefault((job.arm.name, job.target, ptx_version(kernel.ptx)), []).append((job, kernel))
+    members = list(groups.values())
+    found: dict[Job, SassKernel] = {}
+    for index, disassembled in in_threads(_group, members, usable_cores()):
+        for (job, _), one in zip(members[index], disassembled, strict=True):
+            found[job] = one
+            advance(job.entry)
+    kernels = tuple(found[job] for job in jobs)
     ratios = tuple(compare_arms(kernels, "oxide", "builder"))
     return SassReport(
         ptxas_version=ptxas_version(),
@@ -78,13 +78,12 @@ def _ratio(entry: str, target: str, a: tuple[str, float], b: tuple[str, float]) 
     )
 
 
-def _one(job: Job) -> SassKernel:
-    kernel = job.arm.kernel(job.entry, job.target)
-    with tempfile.TemporaryDirectory(prefix="diffcheck-") as folder:
-        cubin = Path(folder) / "kernel.cubin"
-        report = assemble_into(kernel.ptx, job.target, cubin, job.entry)
-        listing = disassemble(cubin, job.entry)
-    used = parse_report(report, job.entry)
+def _group(members: Sequence[tuple[Job, Kernel]]) -> list[SassKernel]:
+    listed = disassemble_together([kernel for _, kernel in members], members[0][0].target)
+    return [_one(job, kernel, *listed[job.entry]) for job, kernel in members]
+
+
+def _one(job: Job, kernel: Kernel, used: Resources, listing: Listing) -> SassKernel:
     blocks = blocks_per_sm(job.target, kernel.threads, used.registers, used.static_shared + kernel.dynamic_shared)
     instructions = without_padding(listing)
     return SassKernel(
