@@ -24,8 +24,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a library by the driver's name."""
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed: it builds the driver")
-    # The profile of the native module, whose build has compiled the machine already.
-    build = ["cargo", "build", "--release", "--locked", "--package", "machine_driver", "--message-format", "json"]
+    # With the options of `cargo test`, which builds it along.
+    build = ["cargo", "build", "--locked", "--workspace", "--example", "machine_driver", "--message-format", "json"]
     run = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     made = [json.loads(line) for line in run.stdout.splitlines()]
