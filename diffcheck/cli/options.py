@@ -24,6 +24,10 @@ Arms: TypeAlias = Annotated[
 Suite: TypeAlias = Annotated[
     str | None, typer.Option("--suite", metavar="SUITE", help=f"{', '.join(SUITES)}. Default: quick.")
 ]
+Suites: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--suite", metavar="SUITE", help=f"{', '.join(SUITES)}; may be repeated. Default: quick."),
+]
 Cases: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--case", metavar="NAME", help="A case, or a pattern such as 'grid-*-f16'; may be repeated."),
@@ -63,6 +67,16 @@ def choose_cases(suite: str | None, patterns: Sequence[str] | None, default: str
             raise BadInputError("case", pattern, "a pattern that matches a case that `diffcheck list cases` prints")
         chosen += matched or [pattern]  # a plain name that does not exist is refused below, with near ones offered
     return select(suite, list(dict.fromkeys(chosen)))
+
+
+def choose_of_suites(
+    suites: Sequence[str] | None, patterns: Sequence[str] | None, default: Sequence[str] = ("quick",)
+) -> tuple[Case, ...]:
+    """Return what `choose_cases` does of several suites, a case that is in more than one once."""
+    if patterns and not suites:
+        return choose_cases(None, patterns)
+    chosen = [one for suite in suites or default for one in choose_cases(suite, patterns)]
+    return tuple({one.name: one for one in chosen}.values())
 
 
 def choose_target(target: str) -> str:

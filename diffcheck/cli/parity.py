@@ -19,11 +19,11 @@ from diffcheck.cli.options import (
     Cases,
     JsonFile,
     Profile,
-    Suite,
+    Suites,
     Target,
     check_files,
     choose_build,
-    choose_cases,
+    choose_of_suites,
     choose_profile,
     choose_target,
 )
@@ -48,7 +48,7 @@ _FINDINGS = {"contract", "status", "reference", "interpreted", "measured", "stor
 
 def parity_command(
     *,
-    suite: Suite = None,
+    suite: Suites = None,
     case: Cases = None,
     arm: Arms = None,
     executor: Annotated[
@@ -78,7 +78,7 @@ def parity_command(
     bound; guards, inputs and unwritten outputs are looked at too.
     """
     check_files(json, receipt)
-    cases = choose_cases(suite, case)
+    cases = choose_of_suites(suite, case)
     chosen_build = choose_build("jit" if build is None else build)
     selected, notes = select_executors(executor)
     executors = built(selected, chosen_build) if build is not None else selected

@@ -9,7 +9,6 @@ import typer
 
 from diffcheck import terminal
 from diffcheck.arms import reference_arm, select_arms
-from diffcheck.cases import Case
 from diffcheck.cli.options import (
     Arms,
     Cases,
@@ -18,7 +17,7 @@ from diffcheck.cli.options import (
     Target,
     check_files,
     choose_build,
-    choose_cases,
+    choose_of_suites,
     choose_profile,
     choose_target,
     write_file,
@@ -60,7 +59,7 @@ def toolchain_command(
     """
     check_files(json)
     builds = [choose_build(name) for name in dict.fromkeys(build or BUILDS)]
-    cases = _cases(suite or [], case)
+    cases = choose_of_suites(suite, case, default=("quick", "faults"))
     arms = select_arms(arm or ["builder", "oxide"])
     executor = GpuExecutor()
     availability = executor.available()
@@ -97,13 +96,6 @@ def toolchain_command(
     _show(found)
     write_file(json, found)
     raise typer.Exit(0 if found.status == "holds" else 1)
-
-
-def _cases(suites: list[str], patterns: list[str] | None) -> tuple[Case, ...]:
-    if patterns and not suites:
-        return choose_cases(None, patterns)
-    chosen = [one for suite in suites or ["quick", "faults"] for one in choose_cases(suite, patterns)]
-    return tuple({one.name: one for one in chosen}.values())
 
 
 def _show(found: Toolchain) -> None:

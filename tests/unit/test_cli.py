@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from diffcheck.cases import select
 from diffcheck.cli.main import run
+from diffcheck.cli.options import choose_of_suites
 from diffcheck.cli.parity import scheduled
 from diffcheck.errors import BadInputError
 from diffcheck.executors import get_executor
@@ -121,6 +123,14 @@ def test_parity_holds_in_any_order_of_execution() -> None:
 def test_unwritable_file_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["parity", "--receipt", str(tmp_path)]) == 2
     assert "not of a folder" in capsys.readouterr().err
+
+
+def test_a_case_of_two_suites_is_chosen_once() -> None:
+    both = choose_of_suites(["matrix", "faults"], None)
+    assert len(set(both)) == len(both)
+    assert set(both) == {*select("matrix"), *select("faults")}
+    assert choose_of_suites(None, None) == select("quick")
+    assert [case.name for case in choose_of_suites(["matrix", "quick"], [CASE])] == [CASE]
 
 
 def test_interruption_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
