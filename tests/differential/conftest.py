@@ -11,10 +11,13 @@ from diffcheck.cases import Case, all_cases, select
 from diffcheck.executors import EXECUTORS, get_executor
 from diffcheck.parity.judge_case import CaseRun, run_case
 from diffcheck.parity.prepare import prepare
+from diffcheck.planning import plan_for
 
 # What `pytest` without options runs: every quick case, and of the matrix those that the machine runs in a moment.
-# (`diffcheck parity --suite matrix` runs all of it, side by side on all cores; CI does.)
+# (`diffcheck parity --suite matrix` runs all of it, side by side on all cores; CI does that in the place of this.)
 PART_OF_MATRIX_ROWS = 33_000
+# What a block costs beside its rows, in rows.
+ROWS_A_BLOCK = 25
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -40,8 +43,15 @@ def chosen_cases(suite: str | None) -> tuple[Case, ...]:
     return tuple(
         case
         for case in all_cases()
-        if "quick" in case.suites or ("matrix" in case.suites and case.num_q_heads * case.kv_len <= PART_OF_MATRIX_ROWS)
+        if "quick" in case.suites or ("matrix" in case.suites and rows_worth(case) <= PART_OF_MATRIX_ROWS)
     )
+
+
+def rows_worth(case: Case) -> int:
+    """How long the machine runs a case, in rows of K."""
+    profile = get_executor("machine").default_profile()
+    blocks = case.num_kv_heads * plan_for(case, profile).n_splits
+    return case.num_q_heads * case.kv_len + ROWS_A_BLOCK * blocks
 
 
 def marks_of(executor: str) -> list[pytest.MarkDecorator]:
