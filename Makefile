@@ -12,7 +12,7 @@ FUZZ := crates/ptx_machine/fuzz/Cargo.toml
 FUZZ_SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test check format fuzz wheel clean
+.PHONY: help setup setup-test demo check check-python check-rust test test-rust test-python format fuzz wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -27,19 +27,28 @@ demo: setup ## compare the kernels: quick suite, then the device matrix, with a 
 	$(BIN)/diffcheck parity --suite quick --executor auto
 	$(BIN)/diffcheck parity --suite matrix --executor auto --receipt $(RECEIPT)
 
-check: setup-test ## every linter
+check: check-python check-rust ## every linter
+
+check-python: setup-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(NATIVE_STUB)
+
+check-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(KERNEL) --check
 	cargo fmt --manifest-path $(FUZZ) --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-test: check ## linters, then every Rust and Python test
+test: check test-rust test-python ## linters, then every Rust and Python test
+
+test-rust:
 	cargo test --locked --workspace --quiet
-	$(BIN)/pytest
+
+# As many at a time as there are processors; neighbours, which share what they compute, stay in one process.
+test-python: setup-test
+	$(BIN)/pytest --numprocesses auto --dist worksteal $(PYTEST_ARGS)
 
 format: setup-test ## write every file as the formatters do
 	$(BIN)/ruff check --fix-only

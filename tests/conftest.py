@@ -1,13 +1,16 @@
-"""Options of the whole suite (`tests/differential` is the one that reads them), and how hard property tests try."""
+"""What holds for the whole suite: its options, how hard property tests try, and tests of a GPU where there is none."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from diffcheck.cases import SUITES
+from diffcheck.executors import get_executor
+from diffcheck.workers import usable_cores
 
 # The same examples every time, so that a failure is the change's and not the draw's; `--hypothesis-profile=thorough`
 # draws others each time, many more of them.
@@ -20,6 +23,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("differential", "comparison of arms (tests/differential)")
     group.addoption("--executor", choices=("machine", "gpu"), help="only this executor (default: both)")
     group.addoption("--suite", choices=SUITES, help="all cases of a suite (default: quick, part of matrix)")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`--numprocesses auto`: a process a core, but one for all tests where they share a GPU."""
+    return 0 if get_executor("gpu").available() else usable_cores()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a GPU, one skipped test a file stands for all of the file's that need one, and says how many."""
+    availability = get_executor("gpu").available()
+    if availability:
+        return
+    left_out = Counter(item.path for item in items if item.get_closest_marker("gpu"))
+    seen: set[object] = set()
+    kept = []
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            if item.path in seen:
+                continue
+            seen.add(item.path)
+            reason = f"{left_out[item.path]} tests of this file need a GPU: {availability.reason}"
+            item.add_marker(pytest.mark.skip(reason=reason))
+        kept.append(item)
+    items[:] = kept
 
 
 @pytest.fixture(scope="module")
