@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from diffcheck.cli.main import run
 from diffcheck.opcodes import derive, hold, tree
 from diffcheck.opcodes.executors import MachineProbes
 from diffcheck.opcodes.forms import all_bound, bind_words, legal_words
@@ -33,16 +34,28 @@ def test_machine_values_and_definitions_agree() -> None:
     assert found.defined + found.counts["bounded"] == len(all_probes())
 
 
+def test_the_command_fails_where_they_differ(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("diffcheck.opcodes.commands.stale_files", list)
+    assert run(["opcodes", "run", "--only", "fma.rn.f16"]) == 0
+    assert "1 have a definition" in capsys.readouterr().out
+    held = hold.Held(lines=["fma.rn.f16 row 0 differs"])
+    monkeypatch.setattr("diffcheck.opcodes.commands.hold", lambda _probes: held)
+    assert run(["opcodes", "run"]) == 1
+    assert "fma.rn.f16 row 0 differs" in capsys.readouterr().out
+
+
 # A measured form, a derived one, and one that is only bounded.
 FORMS = ("fma.rn.f16", "fma.rn.f32x2", "rsqrt.approx.f32")
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_machine_with_other_bits_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    run = MachineProbes.run
+    sound = MachineProbes.run
 
     def other(self: MachineProbes, probe: Probe, siblings: tuple[Probe, ...]) -> bytes:
-        memory = bytearray(run(self, probe, siblings))
+        memory = bytearray(sound(self, probe, siblings))
         # The highest byte of the first result, which is no NaN, as that one bound holds for all of them.
         memory[probe.outputs.stride - 1] ^= 0x40
         return bytes(memory)
