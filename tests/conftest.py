@@ -31,10 +31,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return 0 if get_executor("gpu").available() else usable_cores()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a GPU, one skipped test a file stands for all of the file's that need one, and says how many."""
     availability = get_executor("gpu").available()
-    if availability:
+    if availability or config.option.collectonly:
         return
     left_out = Counter(item.path for item in items if item.get_closest_marker("gpu"))
     seen: set[object] = set()
