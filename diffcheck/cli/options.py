@@ -66,6 +66,8 @@ def choose_cases(suite: str | None, patterns: Sequence[str] | None, default: str
         if not matched and any(sign in pattern for sign in "*?["):
             raise BadInputError("case", pattern, "a pattern that matches a case that `diffcheck list cases` prints")
         chosen += matched or [pattern]  # a plain name that does not exist is refused below, with near ones offered
+    if suite in SUITES:
+        _require_one_in(suite, patterns, frozenset(chosen))
     return select(suite, list(dict.fromkeys(chosen)))
 
 
@@ -77,6 +79,14 @@ def choose_of_suites(
         return choose_cases(None, patterns)
     chosen = [one for suite in suites or default for one in choose_cases(suite, patterns)]
     return tuple({one.name: one for one in chosen}.values())
+
+
+def _require_one_in(suite: str, patterns: Sequence[str], chosen: frozenset[str]) -> None:
+    """Refuse cases that all lie in other suites, and name the suites: a pattern may stand for too many cases to list."""
+    homes = {home for case in all_cases() if case.name in chosen for home in case.suites}
+    if homes and suite not in homes:
+        others = ", ".join(home for home in SUITES if home in homes)
+        raise BadInputError("case", ", ".join(patterns), f"a case of the suite {suite}; these are in: {others}")
 
 
 def choose_target(target: str) -> str:
