@@ -71,7 +71,8 @@ def nvml() -> Finding:
     try:
         import pynvml  # noqa: F401
     except ImportError:
-        return _verdict("NVML", "nvidia-ml-py is not installed: nobody knows who else is on the GPU", "make setup")
+        remedy = "make setup, where there is a driver: it comes with CuPy"
+        return _verdict("NVML", "nvidia-ml-py is not installed: nobody knows who else is on the GPU", remedy)
     device = _device()
     if isinstance(device, str):
         return _note("NVML", f"installed; {device}")
