@@ -107,7 +107,10 @@ def run(arguments: Sequence[str]) -> int:
         if describe is None:
             raise
         text = str(describe())
-        if text:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            # No command was named: the message is the whole help, which is no line of ours.
+            print(text, file=sys.stderr)
+        elif text:
             print_error(text)
         return BAD_INPUT
     if code == INTERRUPTED:  # some versions of typer turn an interruption into this code themselves

@@ -11,7 +11,9 @@ Only: TypeAlias = Annotated[
     str | None, typer.Option("--only", metavar="GLOB", help="Forms with such a name, as in 'fma.*'. Default: all.")
 ]
 
-app = typer.Typer(help="Hold the PTX machine, form by form, to what a GPU gave.", no_args_is_help=True)
+app = typer.Typer(
+    help="Hold the PTX machine, form by form, to what a GPU gave.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command("list")

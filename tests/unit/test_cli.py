@@ -53,7 +53,9 @@ def test_list(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["parity", "--rounds", "3"], ["--rounds"]),
         (["ptx", "--arm", "twin"], ["arm", "'twin'"]),
         (["ptx", "--entry", "no_such"], ["entry", "'no_such'", "splitk_reduce_d256"]),
-        (["selftest", "--mutant", "no-such"], ["mutant", "'no-such'", "one-ulp-damage"]),
+        (["selftest", "--mutant", "no-such"], ["mutant", "'no-such'", "`diffcheck list mutants`"]),
+        (["selftest", "--mutant", "one-ulp-damag"], ["mutant", "'one-ulp-damag'", "such as one-ulp-damage"]),
+        (["parity", "--suite", "quick", "--case", "random-16x4-*"], ["case", "'random-16x4-*'", "quick", "in: matrix"]),
         (["assemble", "--target", "sm_70"], ["target", "'sm_70'"]),
         (["receipt", "show", "/no/such/file"], ["receipt", "/no/such/file"]),
         (["no-such-command"], ["no-such-command"]),
@@ -81,6 +83,22 @@ def test_bad_input_is_one_line_and_exit_2(
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "--help"]) == 0
     assert "Usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [[], ["receipt"], ["oxide"], ["opcodes"]])
+def test_no_command_prints_the_help_as_it_is(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.lstrip().startswith("Usage: diffcheck")
+    assert "\nCommands:\n" in captured.err
+
+
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "diffcheck", "--version"]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("diffcheck ")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
