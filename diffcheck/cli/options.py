@@ -82,7 +82,7 @@ def choose_of_suites(
 
 
 def _require_one_in(suite: str, patterns: Sequence[str], chosen: frozenset[str]) -> None:
-    """Refuse cases that all lie in other suites, and name the suites: a pattern may stand for too many cases to list."""
+    """Refuse cases that all lie in other suites, and name those: a pattern may stand for too many cases to list."""
     homes = {home for case in all_cases() if case.name in chosen for home in case.suites}
     if homes and suite not in homes:
         others = ", ".join(home for home in SUITES if home in homes)
