@@ -20,7 +20,7 @@ help: ## list the targets
 setup: ## install everything into .venv (nothing to do when up to date)
 	@$(PYTHON) scripts/setup.py
 
-setup-test:
+setup-test: ## the same, with what `make test` needs: linters, pytest, ptxas
 	@$(PYTHON) scripts/setup.py --extra test
 
 demo: setup ## compare the kernels: quick suite, then the device matrix, with a receipt (a GPU, where there is one, too)
