@@ -28,7 +28,8 @@ const MAX_BYTES: u64 = 8 * MAX_BLOCK_BYTES;
 const SHARED_COST: u64 = 16;
 /// Blocks of a drawn schedule that take turns from the start.
 const MIXED_BLOCKS: usize = 16;
-/// Instructions after which a block that reads what other blocks write makes room for those that have not begun.
+/// Instructions after which a block that reads what other blocks write makes room for those that have not begun; and
+/// after which it is given up where one of the others has faulted.
 const PATIENCE: u64 = 1 << 20;
 
 /// What the workers of a launch tell each other.
@@ -126,14 +127,16 @@ struct Worker<'a> {
     idle: Vec<BlockRunner<'a>>,
     /// Whether blocks may wait for each other.
     may_wait: bool,
-    /// Instructions since the last block began or ended.
+    /// Instructions since the last block began or ended, or the first fault was noticed.
     since: u64,
+    /// Whether a fault has been noticed, here or elsewhere.
+    faulted: bool,
 }
 
 impl<'a> Worker<'a> {
     fn new(job: &'a Job<'a>, shared: &'a Shared<'a>, schedule: Option<Schedule>, most: usize) -> Self {
         let may_wait = job.program.waits_for_blocks();
-        Self { job, shared, schedule, most, active: Vec::new(), idle: Vec::new(), may_wait, since: 0 }
+        Self { job, shared, schedule, most, active: Vec::new(), idle: Vec::new(), may_wait, since: 0, faulted: false }
     }
 
     /// Takes blocks in order until there are none left.
@@ -192,10 +195,15 @@ impl<'a> Worker<'a> {
         !self.active.is_empty()
     }
 
-    /// Gives up blocks that no longer count, which may wait for one that has faulted.
+    /// Gives up blocks that no longer count, and those that may wait for one that has faulted: for ever.
     fn abandon(&mut self) {
         let lowest = self.shared.lowest.load(Ordering::Relaxed);
-        self.active.retain(|(n, _)| *n <= lowest);
+        if lowest != u64::MAX && !self.faulted {
+            self.faulted = true;
+            self.since = 0;
+        }
+        let too_long = self.faulted && self.may_wait && self.since >= PATIENCE;
+        self.active.retain(|(n, _)| *n <= lowest && !too_long);
     }
 
     fn runner(&self) -> BlockRunner<'a> {

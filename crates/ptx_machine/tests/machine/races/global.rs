@@ -2,7 +2,7 @@
 
 use ptx_machine::FaultKind;
 
-use super::{is_clean, kernel, races, verdict};
+use super::{is_clean, kernel, races, verdict, verdict_in};
 use crate::harness::Kernel;
 
 #[test]
@@ -141,4 +141,22 @@ fn more_warps_than_can_be_told_apart_are_refused() {
     let mut kernel = Kernel::new(&kernel("exit;"), i32::MAX as u32, 1024);
     let error = kernel.try_run(&[0]).expect_err("it is too large").to_string();
     assert_eq!(error, "grid: 68719476704 warps is not allowed; allowed: 2^32 warps where races are looked for");
+}
+
+#[test]
+fn a_block_that_waits_for_one_that_has_faulted_is_given_up() {
+    let text = "@!%first exit;
+         setp.eq.u32 %p1, %c, 1;
+         @%p1 bra SET;
+         SPIN: ld.acquire.gpu.global.u32 %r1, [%base];
+         setp.ne.u32 %p2, %r1, 100;
+         @%p2 bra SPIN;
+         exit;
+         SET: st.global.u32 [%base+65536], 1;
+         st.release.gpu.global.u32 [%base], 100;";
+    for (threads, schedule) in [(1, None), (2, None), (1, Some(3))] {
+        // And not the step limit of the block that waits: that takes minutes.
+        let fault = verdict_in(threads, schedule, text, 2, 32).expect("a store outside");
+        assert_eq!((fault.kind, fault.block), (FaultKind::OutOfBounds, [1, 0, 0]), "{fault}");
+    }
 }
