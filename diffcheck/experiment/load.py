@@ -21,6 +21,7 @@ from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.fields import Model
+from diffcheck.regular_file import read_regular
 
 HOSTS_FILE = "hosts.toml"
 _MAX_BYTES = 1024 * 1024
@@ -82,22 +83,16 @@ def load_hosts() -> Hosts:
 def read_toml(path: Path, model: type[_M]) -> _M:
     """Read and check a TOML file. Raises `BadInputError` that names the file and the first field that is wrong."""
     try:
-        if path.exists() and not path.is_file():
-            raise BadInputError("file", str(path), "a regular file")
-        if path.stat().st_size > _MAX_BYTES:
-            raise BadInputError("file", str(path), f"a file of at most {_MAX_BYTES} bytes")
-        content = tomli.loads(path.read_text(encoding="utf-8"))
+        content = tomli.loads(read_regular("file", path, _MAX_BYTES))
         # TOML has types of its own: "4096" is no number, and true is no 1. As JSON a list may become a tuple.
         return model.model_validate_json(json.dumps(content, default=str), strict=True)
-    except OSError as error:
-        raise BadInputError("file", str(path), f"a file that can be read ({error.strerror})") from error
+    except BadInputError:
+        raise
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "whole file"
         raise BadInputError(f"{path.name}, {where}", first["input"], first["msg"]) from error
     except (ValueError, RecursionError) as error:
-        if isinstance(error, BadInputError):
-            raise
         raise BadInputError("file", str(path), f"a TOML file in UTF-8 ({error})") from error
 
 

@@ -16,6 +16,7 @@ from diffcheck.receipts.cases import InterpretedCase, MeasuredCase, ReferenceCas
 from diffcheck.receipts.complete import what_is_missing
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
 from diffcheck.receipts.provenance import Tree
+from diffcheck.regular_file import read_regular
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 
 _MAX_BYTES = 256 * 1024 * 1024
@@ -130,18 +131,12 @@ def receipt_schema() -> dict[str, Any]:
 def read_receipt(path: Path) -> Receipt:
     """Read and check a receipt. Raises `BadInputError` that names the first field that is wrong."""
     try:
-        if path.exists() and not path.is_file():
-            raise BadInputError("receipt", str(path), "a regular file")
-        if path.stat().st_size > _MAX_BYTES:
-            raise BadInputError("receipt", str(path), f"a file of at most {_MAX_BYTES} bytes")
-        return Receipt.model_validate(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise BadInputError("receipt", str(path), f"a file that can be read ({error.strerror})") from error
+        return Receipt.model_validate(json.loads(read_regular("receipt", path, _MAX_BYTES)))
+    except BadInputError:
+        raise
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "status"
         raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error
     except (ValueError, RecursionError) as error:
-        if isinstance(error, BadInputError):
-            raise
         raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,9 @@ def test_a_file_without_times_of_the_operator_is_refused_in_one_line(text: str, 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="No such file"):
         read_llama_cpp(tmp_path / "none.sql")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bench.sql")
+    with pytest.raises(BadInputError, match="a regular file"):
+        read_llama_cpp(tmp_path / "bench.sql")

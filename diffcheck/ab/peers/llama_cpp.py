@@ -15,6 +15,7 @@ from pathlib import Path
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import PeerRow, Row, RowCase
+from diffcheck.regular_file import read_regular
 
 NAME = "llama.cpp"
 OPERATOR = "FLASH_ATTN_EXT"
@@ -110,11 +111,7 @@ def _peer(row: Row, receipt: AbReceipt, measured: Sequence[Measured]) -> PeerRow
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise BadInputError("llama-cpp", str(path), f"a file of at most {_MAX_BYTES} bytes")
-        return _COLOUR.sub("", path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError("llama-cpp", str(path), f"a file that can be read ({error.strerror})") from error
+        return _COLOUR.sub("", read_regular("llama-cpp", path, _MAX_BYTES))
     except UnicodeDecodeError as error:
         raise BadInputError("llama-cpp", str(path), "a text in UTF-8") from error
 

@@ -11,6 +11,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.model import SCHEMA, AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY, content_digest, layout, parse
 from diffcheck.receipts.write import write_text
+from diffcheck.regular_file import read_regular
 
 MAX_BYTES = 256 * 1024 * 1024
 
@@ -47,17 +48,10 @@ def read_ab_receipt(path: Path) -> AbReceipt:
 def read_content(path: Path) -> dict[str, Any]:
     """Read a regular file that holds a JSON object. Raises `BadInputError`."""
     try:
-        # A pipe or a device may never end.
-        if path.exists() and not path.is_file():
-            raise BadInputError("receipt", str(path), "a regular file")
-        if path.stat().st_size > MAX_BYTES:
-            raise BadInputError("receipt", str(path), f"a file of at most {MAX_BYTES} bytes")
-        content = parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInputError("receipt", str(path), f"a file that can be read ({error.strerror})") from error
+        content = parse(read_regular("receipt", path, MAX_BYTES))
+    except BadInputError:
+        raise
     except (ValueError, RecursionError) as error:
-        if isinstance(error, BadInputError):
-            raise
         raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error
     if not isinstance(content, dict):
         raise BadInputError("receipt", str(path), "a JSON object")
