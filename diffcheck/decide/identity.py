@@ -139,8 +139,7 @@ def copied(one: Identified, others: Sequence[Identified]) -> list[Reason]:
 
 
 def _samples(receipt: AbReceipt) -> set[Samples]:
-    timed = [row.timing for row in receipt.rows if row.timing] + [control.timing for control in receipt.controls]
-    return {samples_of(timing) for timing in timed}
+    return {samples_of(timing) for _, timing in receipt.comparisons()}
 
 
 def stale_subjects(

@@ -9,7 +9,6 @@ from diffcheck.experiment.policy import Policy
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Control
-from diffcheck.receipts.ab.samples import Comparison
 from diffcheck.selftest.model import SelfTest
 from diffcheck.timing.sets import L2_MULTIPLE, count_sets
 
@@ -96,8 +95,7 @@ def _a_a(receipt: AbReceipt, subject: Subject) -> list[Reason]:
 
 
 def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:
-    timed: list[tuple[str, Comparison]] = [(row.case.name, row.timing) for row in receipt.rows if row.timing]
-    timed += [(control.case, control.timing) for control in receipt.controls]
+    timed = receipt.comparisons()
     least = experiment.budget.min_blocks
     reasons = [
         subject.reason(

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from diffcheck.opcodes.definitions.arithmetic import arithmetic
-from diffcheck.opcodes.definitions.rows import low
+from diffcheck.opcodes.definitions.nan import is_nan
+from diffcheck.opcodes.definitions.rows import each, low
 from diffcheck.opcodes.fields import Bits, Columns
 from diffcheck.opcodes.operands.formats import FORMATS
 from diffcheck.opcodes.probe import Probe
@@ -40,10 +41,12 @@ def _added(dtype: DType, space: str, old: Bits, given: Bits) -> Bits:
     """
     ftz = ".ftz" if dtype.name == "f32" and space == "g" else ""
     (total,) = arithmetic(bind(f"add.rn{ftz}.{dtype.name}")[0], given, old)
-    if dtype.name == "f64" and space == "g":
-        for kept in (old, given):
-            total = np.where(kept & np.uint64(FORMATS["f64"].sign - 1) > FORMATS["f64"].infinity, kept, total)
-    return total
+    return each(_kept, old, given, total) if dtype.name == "f64" and space == "g" else total
+
+
+def _kept(old: int, given: int, total: int) -> int:
+    """Of a sum of f64 in global memory, the NaN that stays as it is, if there is one."""
+    return next((bits for bits in (given, old) if is_nan(FORMATS["f64"], bits)), total)
 
 
 def _whole(dtype: DType, op: str, old: Bits, given: Bits) -> Bits:

@@ -11,7 +11,7 @@ from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.host import AbTool, GpuUsers, HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import Control, Row
-from diffcheck.receipts.ab.samples import Percent
+from diffcheck.receipts.ab.samples import Comparison, Percent
 from diffcheck.receipts.ab.subjects import Subjects
 from diffcheck.receipts.fields import Model, Name, Sha256
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
@@ -62,6 +62,11 @@ class AbReceipt(Model):
     controls: tuple[Control, ...]
     parts: tuple[Part, ...] = Field(min_length=1)
     warnings: tuple[Name, ...]
+
+    def comparisons(self) -> tuple[tuple[str, Comparison], ...]:
+        """Return each comparison with the name of its row: of the rows that were timed, then of the controls."""
+        timed = [(row.case.name, row.timing) for row in self.rows if row.timing]
+        return (*timed, *((control.case, control.timing) for control in self.controls))
 
     @model_validator(mode="after")
     def _rows_are_the_experiments(self) -> Self:

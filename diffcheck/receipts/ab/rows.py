@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Literal
 
@@ -10,7 +11,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Relation, Whole
-from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent, median_of
+from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent
 from diffcheck.receipts.cases import PlanFacts
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
@@ -189,6 +190,6 @@ class Control(Model):
 
 
 def _require_median(what: str, stated: float, samples: Sequence[float]) -> None:
-    median = median_of(samples)
+    median = statistics.median(samples)
     if not math.isclose(stated, median, rel_tol=_ROUNDING):
         raise ValueError(f"{what}: median_us {stated} contradicts its samples, whose median is {median}")

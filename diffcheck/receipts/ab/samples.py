@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -112,7 +112,7 @@ class Comparison(Model):
             raise ValueError("blocks: every one was dropped, so nothing can be derived")
         sides: tuple[tuple[Side, float], ...] = (("baseline", self.baseline_us), ("candidate", self.candidate_us))
         for side, stated in sides:
-            median = median_of([us for block in self.used() for us in block.times(side)])
+            median = statistics.median([us for block in self.used() for us in block.times(side)])
             if not math.isclose(stated, median, rel_tol=1e-9):
                 raise ValueError(f"{side}_us: {stated} contradicts the replays, whose median is {median}")
         return self
@@ -120,10 +120,3 @@ class Comparison(Model):
     def used(self) -> tuple[Block, ...]:
         """The blocks that were not dropped."""
         return tuple(block for block in self.blocks if block.dropped is None)
-
-
-def median_of(values: Sequence[float]) -> float:
-    """Return the median of at least one value."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

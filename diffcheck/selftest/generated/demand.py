@@ -3,8 +3,8 @@
 A lane is needed where some path reads it into something that other threads or the host can see: a store, an address, a
 branch. (A load from elsewhere may be a fault even where no one reads what it brings.) An instruction that computes lane
 by lane needs of its operands the lanes that are needed of its result, and a shuffle with a constant rule the lanes that
-it takes. A guard whose value in a lane is known (`Lanes`), or in all of
-them (`Ranges`), does or does not overwrite that lane, and where it is false only the guard itself is needed.
+it takes. A guard whose value in a lane is known (`Lanes`), or in all of them (`Ranges`), does or does not overwrite
+that lane, and where it is false only the guard itself is needed.
 """
 
 from __future__ import annotations
