@@ -194,7 +194,7 @@ impl Format {
         if to_infinity && self.has_infinity() { self.infinity(sign) } else { self.zero(sign) | self.top }
     }
 
-    fn is_f64(self) -> bool {
+    pub fn is_f64(self) -> bool {
         self.mantissa == Float::F64.format().mantissa
     }
 

@@ -8,7 +8,7 @@ use crate::soft::Format;
 pub(super) fn approximate(format: Format, function: Approx, operands: [u64; 2]) -> u64 {
     let wide = Float::F64.format();
     // PTX ISA, `rcp.approx.ftz.f64`: of an f64 only the upper 32 bits are looked at and given.
-    let is_upper = format.ftz && format.mantissa == wide.mantissa;
+    let is_upper = format.ftz && format.is_f64();
     let cut = |bits: u64| if is_upper { bits >> 32 << 32 } else { bits };
     let result = value(function, operands.map(|bits| f64::from_bits(wide.convert(format, cut(bits), Round::Nearest))));
     if result.is_nan() { format.nan } else { cut(format.convert(wide, result.to_bits(), Round::Nearest)) }

@@ -9,7 +9,7 @@ use super::shadow::{self, File};
 use super::spaces::Spaces;
 use super::witness::Witness;
 use crate::fault::{FaultKind, Trap};
-use crate::program::{Access, AsyncCopy, Inst, LANES, Order, Reach, Scope, Slot};
+use crate::program::{Access, AsyncCopy, Inst, LANES, Slot};
 use crate::types::{Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -179,18 +179,7 @@ impl Batch {
 
 /// The accesses that a copy is made of.
 fn access(space: Space, bytes: u8) -> Access {
-    Access {
-        space,
-        reach: Reach::Everywhere,
-        ty: Scalar::B32,
-        order: Order::Weak,
-        scope: Scope::Cta,
-        non_coherent: false,
-        count: bytes / 4,
-        wide: 0,
-        narrow: 0,
-        wide_address: true,
-    }
+    Access { count: bytes / 4, ..Access::plain(space, Scalar::B32) }
 }
 
 /// Reads what lanes copy, and which of its bytes are known. Memory is read only as far as `read`; zeros follow.

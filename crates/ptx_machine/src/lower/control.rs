@@ -78,7 +78,7 @@ impl Lower<'_, '_> {
         let op = match opcode {
             "match" => Op::Match { all: c.has("all"), wide: ty.bytes() == 8 },
             "elect" => Op::Elect,
-            _ => Op::Redux { op: redux_op(c), signed: ty.kind() == Kind::Signed },
+            _ => Op::Redux { op: redux_op(c)?, signed: ty.kind() == Kind::Signed },
         };
         let mut inst = Inst::new(op);
         inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::B32)?;
@@ -150,13 +150,14 @@ impl Lower<'_, '_> {
     }
 }
 
-fn redux_op(c: &Checked<'_>) -> ReduxOp {
-    match () {
-        () if c.has("add") => ReduxOp::Add,
-        () if c.has("min") => ReduxOp::Min,
-        () if c.has("max") => ReduxOp::Max,
-        () if c.has("and") => ReduxOp::And,
-        () if c.has("or") => ReduxOp::Or,
-        () => ReduxOp::Xor,
+fn redux_op(c: &Checked<'_>) -> Lowered<ReduxOp> {
+    match c.bound.word("op") {
+        Some("add") => Ok(ReduxOp::Add),
+        Some("min") => Ok(ReduxOp::Min),
+        Some("max") => Ok(ReduxOp::Max),
+        Some("and") => Ok(ReduxOp::And),
+        Some("or") => Ok(ReduxOp::Or),
+        Some("xor") => Ok(ReduxOp::Xor),
+        _ => Err("it names no operation".to_owned()),
     }
 }

@@ -73,18 +73,18 @@ impl<'a> Lower<'a, '_> {
         let candidates = table.bind(i.mnemonic);
         if candidates.is_empty() {
             let opcode = i.mnemonic.split('.').next().unwrap_or("");
-            let unsupported = UNSUPPORTED.iter().find(|(start, _)| starts_with(i.mnemonic, start));
-            if let Some((_, why)) = unsupported.filter(|(_, why)| *why != CONVERGED) {
-                return Err(self.refusal(i, format!("{opcode} is not supported: {why}"), None));
-            }
-            let message = if let Some((_, why)) = unsupported {
-                format!("{opcode} is not supported: {why}")
-            } else if table.forms_of(opcode).next().is_some() {
-                format!("{} is no supported form of {opcode}", i.mnemonic)
-            } else {
-                format!("opcode {opcode} is not supported")
+            let why = UNSUPPORTED.iter().find(|(start, _)| starts_with(i.mnemonic, start)).map(|&(_, why)| why);
+            let message = match why {
+                Some(why) => format!("{opcode} is not supported: {why}"),
+                None if table.forms_of(opcode).next().is_some() => {
+                    format!("{} is no supported form of {opcode}", i.mnemonic)
+                }
+                None => format!("opcode {opcode} is not supported"),
             };
-            return Err(self.refusal(i, message, nearest_form(table, i.mnemonic)));
+            // Nothing stands in for what is left out as a whole.
+            let has_near = why.is_none_or(|why| why == CONVERGED);
+            let nearest = if has_near { nearest_form(table, i.mnemonic) } else { None };
+            return Err(self.refusal(i, message, nearest));
         }
         let names = FunctionNames { ast: self.context.ast, function: self.function };
         let mut worst = None;

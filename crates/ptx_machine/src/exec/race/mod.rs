@@ -31,7 +31,7 @@ use super::block::BARRIERS;
 use super::memory::{Group, lanes};
 use super::spaces::Spaces;
 use crate::fault::Trap;
-use crate::program::{Access, LANES, Order, Program, Reach, Scope};
+use crate::program::{Access, LANES, Order, Program, Scope};
 use crate::types::{Scalar, Space};
 
 type Checked<T> = Result<T, Box<Trap>>;
@@ -91,20 +91,6 @@ fn words_of(offset: u64, total: u32) -> (usize, usize, u8) {
     let first = (offset / 4) as usize;
     if total >= 4 { (first, (total / 4) as usize, 0xf) } else { (first, 1, ((1 << total) - 1) << (offset & 3)) }
 }
-
-/// What a report calls an asynchronous copy.
-const COPY: Access = Access {
-    space: Space::Shared,
-    reach: Reach::Everywhere,
-    ty: Scalar::B32,
-    order: Order::Weak,
-    scope: Scope::Cta,
-    non_coherent: false,
-    count: 1,
-    wide: 0,
-    narrow: 0,
-    wide_address: true,
-};
 
 /// Calls `f` with each word that is accessed and its bytes, for lanes that know the same and access the same word.
 #[inline]
@@ -345,6 +331,8 @@ impl<'a> Detector<'a> {
         let first_unit = if is_shared { 0 } else { self.first_unit() };
         let unit = first_unit + w as u32;
         let record = Record { unit, lanes: 0, time: PENDING, at, how: How::weak(4, is_shared) };
+        // What a report calls an asynchronous copy.
+        let copy = Access::plain(Space::Shared, Scalar::B32);
         for lane in lanes(group.mask) {
             let by = Actor { clock: warp.seen(lane as u32), first_unit, unit };
             for (word, bytes) in copied_words(group.offsets[lane], bytes[lane]) {
@@ -356,7 +344,7 @@ impl<'a> Detector<'a> {
                     let page = self.global.page(group.segment.number, word);
                     page.map_or(Ok(()), |mut page| page.read(word, &by, &new))
                 };
-                let step = Step { warp: w, at, group, access: &COPY, effect: Effect::Store, same: None };
+                let step = Step { warp: w, at, group, access: &copy, effect: Effect::Store, same: None };
                 result.map_err(|wrong| self.wrong(&step, word, &wrong))?;
             }
         }
