@@ -25,6 +25,7 @@ _PARTIAL = (
     ("rising", 1, 203, "fixed:1", "dense"),
     ("large-logits", 2, 203, "chunk:100", "packed"),
     ("denormals", 2, 131, "chunk:5", "dense"),
+    ("denormals", 2, 203, "fixed:1", "dense"),
     ("nan-key", 2, 203, "fixed:1", "dense"),
     ("nan-query", 2, 65, "one-wave", "dense"),
     ("nan-value", 2, 203, "chunk:100", "kv-head-major"),
@@ -41,6 +42,13 @@ _PARTIAL = (
     ("random", 1, 515, "fixed:1", "dense"),
     ("random", 2, 1500, "chunk:50", "dense"),
     ("negative-zeros", 1, 200, "fixed:1", "dense"),
+    ("negative-zero-warps", 1, 288, "fixed:1", "dense"),
+    # Full steps of 12 and of 8 warps, but for the last row.
+    ("negative-zero-rows", 1, 287, "chunk:96", "dense"),
+    # One step of 12 and of 8 warps, twice as it is and once with its last row masked; the last warps have none.
+    ("negative-zero-rows", 1, 143, "chunk:48", "dense"),
+    ("negative-zero-rows", 1, 95, "chunk:32", "dense"),
+    ("negative-zero-rows", 1, 28, "fixed:1", "dense"),
     ("exponential-weights", 1, 203, "chunk:97", "dense"),
     ("exponential-steps", 1, 576, "chunk:96", "dense"),
 )
@@ -57,6 +65,10 @@ _MERGES = (
     ("merge-denormal", 333),
     # Each number of splits that a class's last eight may have, 8 included.
     *(("merge-negative-zeros", n_splits) for n_splits in (12, 28, 44, 60)),
+    # More splits of a class than a warp has lanes.
+    ("merge-negative-zeros", 300),
+    ("merge-zero-sums", 17),
+    *(("merge-one-class", n_splits) for n_splits in (47, 128)),
     ("merge-random", 521),
     ("merge-steps", 768),
 )

@@ -175,7 +175,8 @@ def _exponential() -> Iterator[Case]:
         for generator, chunk in (("weights", 64), ("steps", 96), ("warps", 48)):
             yield case(f"exponential-{generator}", (8, 2), 192, storage, policy=f"chunk:{chunk}", suites=QUICK)
             yield case(f"exponential-{generator}", (5, 1), 960, storage, policy=f"chunk:{chunk}")
-        yield case("negative-zeros", (8, 2), 203, storage, policy="fixed:1", suites=QUICK)
+        for zeros, policy in (("zeros", "fixed:1"), ("zero-warps", "fixed:1"), ("zero-rows", "chunk:48")):
+            yield case(f"negative-{zeros}", (8, 2), 203, storage, policy=policy, suites=QUICK)
 
 
 def _counting() -> Iterator[Case]:
@@ -229,7 +230,8 @@ def _other_seeds() -> Iterator[Case]:
 def _merges() -> Iterator[Case]:
     """The reduce kernel alone: numbers of splits about its classes (8) and its steps (256)."""
     drawn = ("merge-kept", "merge-steps", "merge-random", "merge-even", "merge-denormal", "merge-exponential")
-    for generator in ("merge-empty", "merge-one-live", "merge-counted", *drawn, "merge-negative-zeros"):
+    single = ("merge-one-live", "merge-one-class", "merge-counted")
+    for generator in ("merge-empty", *single, *drawn, "merge-negative-zeros", "merge-zero-sums"):
         for n_splits in (1, 2, 9, 203):
             yield merge_case(generator, (8, 2), n_splits, suites=QUICK if n_splits in (2, 203) else MATRIX)
         for n_splits in (255, 256, 257, 700):

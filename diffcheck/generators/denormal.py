@@ -6,14 +6,17 @@ import numpy as np
 
 from diffcheck.buffers import FloatArray
 from diffcheck.generators.base import F32Array, Request, generator
-from diffcheck.generators.merges import MergeRequest, merge
+from diffcheck.generators.merges import FAR_BELOW, MERGE_CLASSES, MergeRequest, merge
 
 LEAST = {"f32": 2.0**-149, "f16": 2.0**-24}
 """The least positive number of each storage."""
-MERGE_CLASSES = 8
-"""Splits i, i + 8, i + 16, … are merged with each other first (contract, section 6)."""
 TINY_QUERY = 2.0**-40
+TINY_VALUE = 2.0**-24
+"""The least of f16. Times e^-80 it is denormal, and times e^-160 nothing is left."""
 LARGER_QUERY = 2.0**12
+
+Keys = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+"""A number for every key, or whether something holds for it."""
 
 
 @generator("denormals", "zeros of both signs and denormals throughout; all weights exactly 1", expect="exact")
@@ -69,6 +72,74 @@ def negative_zeros(request: Request) -> None:
     request.v[step == 0] = -LEAST[case.storage] * multiples[step == 0]
 
 
+@generator(
+    "negative-zero-warps",
+    "a warp's product underflows to -0, to which the others add zeros of either sign",
+    expect="bound",
+)
+def negative_zero_warps(request: Request) -> None:
+    """Four kinds of elements, each at every place of a lane: behind the first warp they end as +0, +0, -0, a number.
+
+    What the first warp brings to the merge is -0, which stays as long as no +0 is added. The others' rows weigh e^-160
+    in their first step, nothing in their last and 1 in between, where V is -0. An accumulator that starts from +0 is +0
+    then. One that had a few times the least number before is -0, until a weight of +0 times a number is added.
+    """
+    case = request.case
+    _, step, warp, row = _places(request)
+    first, begin, end = warp == 0, step == 0, step == step.max()
+    request.q[...] = request.k[...] = 0
+    request.q[:, 0] = np.sqrt(case.head_dim)
+    request.k[:, :, 0] = np.select([first, begin, end], [_first_warp(row == 0), -160, -200], 0)[:, None]
+    element = np.arange(case.head_dim)
+    kind = (element + element // 4 + element // 8) % 4
+    least = ~first & begin
+    v = np.where((first & (row == 0))[:, None] & (kind < 3), -TINY_VALUE, -0.0)
+    v = np.where(least[:, None] & ((kind == 1) | (kind == 2)), -2 * LEAST[case.storage], v)
+    v = np.where((~first & ~begin & end)[:, None] & (kind == 1), 1, v)
+    v = np.where(kind == 3, request.rng("negative-zero-warps").integers(1, 4, v.shape), v)
+    request.v[...] = v[:, None, :]
+
+
+@generator(
+    "negative-zero-rows",
+    "each warp's accumulator underflows to -0, or the warp weighs +0 in the merge",
+    expect="bound",
+)
+def negative_zero_rows(request: Request) -> None:
+    """All is -0 up to the last warp, whose last row may be masked or which may have no row: that makes it +0.
+
+    The rows score 0 in the last step and -80 before, and have -0. The first two of all score 87 less than the others
+    and have the least number of f16, below and above 0: 0.7 times the least denormal, once rounded up and once taken
+    from that, rounds to -0. Every second warp, another one in every split, scores -200 and has numbers below 0: its
+    factor in the merge is +0, and a product with it -0.
+    """
+    case = request.case
+    split, step, warp, row = _places(request)
+    first, far, pair = warp == 0, (warp > 0) & ((warp + split) % 2 == 0), (row < 2) & (step == 0)
+    score = np.where(step == step.max(), 0, -80) - np.where(pair, 87, 0)
+    request.q[...] = request.k[...] = 0
+    request.q[:, 0] = np.sqrt(case.head_dim)
+    request.k[:, :, 0] = np.select([first, far], [_first_warp(pair & (row == 0)), -200], score)[:, None]
+    tiny = np.where(row == 0, -TINY_VALUE, np.where(first, -0.0, TINY_VALUE))
+    v = np.where(pair, tiny, -0.0)[:, None, None]
+    rng = request.rng("negative-zero-rows")
+    request.v[...] = np.where(far[:, None, None], -rng.integers(1, 4, request.v.shape), v)
+
+
+def _first_warp(tiny: Keys) -> Keys:
+    """Return scores of -80, and of -160 where V is `-TINY_VALUE`: a factor of e^-80 makes -0 of their product."""
+    return np.where(tiny, -160, -80)
+
+
+def _places(request: Request) -> tuple[Keys, Keys, Keys, Keys]:
+    """Return each key's split, its step, its warp and its row in the step."""
+    tile = request.plan.tile
+    split, within = np.divmod(np.arange(request.case.kv_len), request.plan.chunk)
+    step, in_step = np.divmod(within, tile.warps * tile.rows)
+    warp, row = np.divmod(in_step, tile.rows)
+    return split, step, warp, row
+
+
 @merge("merge-denormal", "sums and accumulators that are denormal: their ratio", expect="exact")
 def merge_denormal(request: MergeRequest) -> F32Array:
     """Equal maxima, and whole multiples of the least number with few enough bits that their sums are exact.
@@ -90,18 +161,32 @@ def merge_denormal(request: MergeRequest) -> F32Array:
 
 @merge("merge-negative-zeros", "every class's accumulators underflow to -0, and so the result", expect="bound")
 def merge_negative_zeros(request: MergeRequest) -> None:
-    """A class's first split weighs e^-80 and has a few times the least number, below 0; the others weigh 1 and have -0.
+    """A class's first split weighs e^-80 and has a few times the least number, below 0.
 
-    The first product leaves -0 in the class, and adding -0 keeps it. Adding +0 does not, so that the sign of the result
-    shows an addition too many. Every other element is random.
+    The others weigh 1 and have -0, or weigh +0 and have numbers below 0, in turn. The first product leaves -0 in the
+    class, and adding -0 keeps it. Adding +0 does not, so that the sign of the result shows an addition too many and a
+    weight of -0. Every other element is random.
     """
     rng = request.rng("merge-negative-zeros")
-    first = np.arange(request.n_splits) < MERGE_CLASSES
-    request.m[...] = np.where(first, -80, 0)
+    split = np.arange(request.n_splits)
+    first = split < MERGE_CLASSES
+    far = ~first & ((split + split // MERGE_CLASSES) % 2 == 1)
+    request.m[...] = np.select([first, far], [-80, -FAR_BELOW], 0)
     request.s[...] = 1
     request.acc[...] = rng.standard_normal(request.acc.shape)
-    least = np.where(first, -LEAST["f32"], -0.0)[:, None]
-    request.acc[:, :, ::2] = least * rng.integers(1, 4, request.acc[:, :, ::2].shape)
+    values = np.select([first, far], [-LEAST["f32"], -1.0], -0.0)[:, None]
+    request.acc[:, :, ::2] = values * rng.integers(1, 4, request.acc[:, :, ::2].shape)
+
+
+@merge("merge-zero-sums", "sums of -0: an infinity, as their sum starts from +0", expect="exact")
+def merge_zero_sums(request: MergeRequest) -> F32Array:
+    """Nothing but the sign of the result shows from which zero a class's sum of weights starts."""
+    rng = request.rng("merge-zero-sums")
+    sign = rng.choice((-1.0, 1.0), (request.case.num_q_heads, request.case.head_dim))
+    request.m[...] = 0
+    request.s[...] = -0.0
+    request.acc[...] = sign[:, None, :] * rng.integers(1, 100, request.acc.shape)
+    return np.asarray(sign * np.inf, dtype=np.float32)
 
 
 def _fill(array: FloatArray, multiples: np.ndarray[tuple[int, ...], np.dtype[np.int64]], least: float) -> None:

@@ -19,6 +19,8 @@ LOWEST = np.finfo(np.float32).min
 """The maximum of a split whose rows are all masked, as the partial kernel writes it."""
 FAR_BELOW = np.float32(200)
 """So far below the largest maximum, a split weighs exactly 0."""
+MERGE_CLASSES = 8
+"""Splits i, i + 8, i + 16, … are merged with each other first (contract, section 6)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,3 +168,12 @@ def merge_even(request: MergeRequest) -> None:
     request.m[...] = -rng.random(request.m.shape)
     request.s[...] = 1 + rng.random(request.s.shape)
     request.acc[...] = rng.standard_normal(request.acc.shape)
+
+
+@merge("merge-one-class", "as merge-even, but all classes empty but one, another one in every head", expect="bound")
+def merge_one_class(request: MergeRequest) -> None:
+    """No other class's sum rounds away what a class's own products and sums leave."""
+    merge_even(request)
+    classes = min(MERGE_CLASSES, request.n_splits)
+    for head in range(request.case.num_q_heads):
+        request.empty(head, np.arange(request.n_splits) % MERGE_CLASSES != head % classes)
