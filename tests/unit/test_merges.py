@@ -14,6 +14,7 @@ from diffcheck.cases import Case, get_case, select
 from diffcheck.executors.machine import MachineExecutor
 from diffcheck.generators import generate_partials, merge_generators
 from diffcheck.generators.base import Partials
+from diffcheck.generators.merges import LOWEST
 from diffcheck.judge import judge_split
 from diffcheck.layouts import allocate_outputs
 from diffcheck.merge_oracle import merge
@@ -30,11 +31,15 @@ def partials_of(case: Case) -> Partials:
 
 
 def straight(partials: Partials) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Softmax over the splits in f64, written the plain way."""
+    """Section 6 of the contract in f64: every split has the weight of its maximum, and both sums start from +0.
+
+    NumPy's own sum of -0 alone is -0, and would turn the sign of a row that is divided by it.
+    """
     m, s, acc = (part.astype(np.float64) for part in parts(partials))
-    with np.errstate(invalid="ignore", over="ignore"):
-        weights = np.where(s > 0, np.exp(m - np.where(s > 0, m, -np.inf).max(axis=1, keepdims=True)), 0)
-        return np.asarray((weights[:, :, None] * acc).sum(axis=1) / (weights * s).sum(axis=1)[:, None])
+    weights = np.exp(m - m.max(axis=1, keepdims=True, initial=LOWEST))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = (weights * s).sum(axis=1, initial=0.0)[:, None]
+        return np.asarray((weights[:, :, None] * acc).sum(axis=1, initial=0.0) / total)
 
 
 @pytest.mark.parametrize("case", MERGES, ids=lambda case: case.name)
