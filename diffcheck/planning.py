@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from diffcheck.cases import Case
 
 if TYPE_CHECKING:
     from rust_kernel.plan import Plan
+
+GENERIC = "generic"
+"""The profile of a device that has none of its own."""
 
 
 class TileLike(Protocol):
@@ -56,6 +60,18 @@ def plan_for(case: Case, profile: str = "h200") -> Plan:
         policy=case.policy,
         profile=profile,
     )
+
+
+def planner_profiles() -> tuple[tuple[str, str, int], ...]:
+    """Return name, architecture (`sm_90`) and multiprocessors of each device that the planner knows."""
+    from rust_kernel import plan
+
+    return tuple((str(one.name), f"sm_{one.arch}", int(one.sms)) for one in plan.profiles())
+
+
+def profile_for(arch: str, sms: int, profiles: Iterable[tuple[str, str, int]]) -> str:
+    """Return the name of the profile that a device's calls are planned with; `profiles` as of `planner_profiles`."""
+    return next((name for name, *device in profiles if device == [arch, sms]), GENERIC)
 
 
 def split_ranges(plan: PlanLike) -> list[tuple[int, int]]:

@@ -26,6 +26,11 @@ def planted(percent: float) -> str:
     return f"{_PLANTED}{percent:g} %"
 
 
+def is_planted(name: str) -> bool:
+    """Return whether `name` is from `planted`."""
+    return name.startswith(_PLANTED)
+
+
 def planted_share(name: str) -> Fraction:
     """Return the part of its work by which the graph of that name has more; `name` is from `planted`."""
     return Fraction(name.removeprefix(_PLANTED).removesuffix(" %")) / 100

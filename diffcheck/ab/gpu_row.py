@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, planted_share
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, is_planted, planted_share
 from diffcheck.ab.peers import time_peers
 from diffcheck.errors import DiffcheckError
 from diffcheck.executors.gpu import arguments, load_module, ready
@@ -21,7 +21,7 @@ from diffcheck.receipts.cases import PlanFacts
 from diffcheck.receipts.metrics import Check
 from diffcheck.timing.arena import Arena
 from diffcheck.timing.graph import Captured, Timed, capture, replay_us
-from diffcheck.timing.run import floor_candidates
+from diffcheck.timing.run import Candidate, floor_candidates
 from diffcheck.timing.sets import DeviceSets, count_sets
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class GpuRow:
         self._sides = sides
         self._target = settings.target
         self._things: dict[str, Timed] = {}
-        self._details: list[tuple[str, str]] = []
+        self._baseline_sets: DeviceSets | None = None
         self._arena: Arena | None = None
         self._calls = 1
         with gpu_errors(f"row {prepared.case.name}"):
@@ -100,7 +100,8 @@ class GpuRow:
 
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return the graphs that only read; see `RowBench`."""
-        return tuple(self._details)
+        with gpu_errors(f"row {self._prepared.case.name}, floors"):
+            return tuple((floor.timed.name, floor.detail) for floor in self._floors() if floor.kv_bytes is not None)
 
     def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
         """Time other implementations; see `RowBench`."""
@@ -111,6 +112,7 @@ class GpuRow:
         import cupy
 
         self._things.clear()
+        self._baseline_sets = None
         # A device that has failed refuses this, too, and the row has said so already.
         with suppress(DiffcheckError), gpu_errors("memory"):
             self._arena = None
@@ -131,20 +133,24 @@ class GpuRow:
             BASELINE_AGAIN: Timed(BASELINE_AGAIN, _calls(first, sets[BASELINE_AGAIN])),
             CANDIDATE: Timed(CANDIDATE, _calls(second, sets[CANDIDATE])),
         }
-        self._details = []
-        for floor in floor_candidates(self._prepared.case, first, sets[BASELINE], self._target):
-            name = EMPTY if floor.kv_bytes is None else floor.timed.name
-            self._things[name] = Timed(name, floor.timed.enqueue)
-            if floor.kv_bytes is not None:
-                self._details.append((name, floor.detail))
+        self._baseline_sets = sets[BASELINE]
+
+    def _floors(self) -> list[Candidate]:
+        """Return what no arm can be faster than, over the sets of the baseline as they lie now; none without sets."""
+        if self._baseline_sets is None:
+            return []
+        return floor_candidates(self._prepared.case, self._sides[0].program, self._baseline_sets, self._target)
 
     def _captured(self, name: str) -> Captured:
-        thing = self._things.get(name)
-        if thing is not None:
-            return capture(thing, self._calls)
-        # What is replayed has more calls than it is counted for: each counted call carries so much more work.
-        more = capture(self._things[BASELINE], self._calls + int(self._calls * planted_share(name)))
-        return Captured(name, self._calls, more.graph)
+        if is_planted(name):
+            # What is replayed has more calls than it is counted for: each counted call carries so much more work.
+            more = capture(self._things[BASELINE], self._calls + int(self._calls * planted_share(name)))
+            return Captured(name, self._calls, more.graph)
+        if name not in self._things:
+            # Kept like the arms: what a floor writes to must live as long as its graph.
+            floors = self._floors()
+            self._things |= {EMPTY if one.kv_bytes is None else one.timed.name: one.timed for one in floors}
+        return capture(self._things[name], self._calls)
 
     def _count(self) -> int:
         """Return how many calls every graph of the row has: what a graph's start costs is then shared out alike.

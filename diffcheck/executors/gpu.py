@@ -13,6 +13,7 @@ from diffcheck.assemble.ptxas import AssembleError, ptx_version
 from diffcheck.executors.base import Availability, ExecutionError, Tier
 from diffcheck.executors.builds import Build, assembler, loadable
 from diffcheck.executors.program import Address, Outcome, Program, Step
+from diffcheck.planning import planner_profiles, profile_for
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
@@ -63,13 +64,8 @@ class GpuExecutor:
 
     def default_profile(self) -> str:
         """Return the profile with the device's architecture and number of SMs, or the generic one."""
-        from rust_kernel import plan
-
         sms = int(self._device().attributes["MultiProcessorCount"])
-        for profile in plan.profiles():
-            if (profile.arch, profile.sms) == (self.capability(), sms):
-                return str(profile.name)
-        return "generic"
+        return profile_for(f"sm_{self.capability()}", sms, planner_profiles())
 
     def capability(self) -> int:
         """Return the device's architecture as a number, 90 for sm_90."""

@@ -44,13 +44,6 @@ def plans_sha256() -> str:
     return digest.of_text("\n".join(keys))
 
 
-def planner_profiles() -> tuple[tuple[str, int, int], ...]:
-    """Return name, architecture (90 for sm_90) and multiprocessors of each device that the planner knows."""
-    from rust_kernel import plan
-
-    return tuple((str(one.name), int(one.arch), int(one.sms)) for one in plan.profiles())
-
-
 def builder_ptx_sha256() -> dict[str, str]:
     """Return, for each target, the digest of the builder's module with all its kernels."""
     import py_builder_kernel

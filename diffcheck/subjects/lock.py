@@ -9,13 +9,12 @@ from pydantic import Field, ValidationError
 
 from diffcheck import digest
 from diffcheck.errors import DiffcheckError
+from diffcheck.planning import planner_profiles, profile_for
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.write import write_json
-from diffcheck.subjects.computed import builder_ptx_sha256, planner_profiles, plans_sha256, tile_table_sha256
+from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
 from diffcheck.subjects.sources import CONTRACT, locked_sources, root
 
-GENERIC = "generic"
-"""The profile of a device that has none of its own."""
 RENEW = "diffcheck subjects --update"
 
 
@@ -44,8 +43,7 @@ class Lock(Model):
 
     def profile_of(self, arch: str, sms: int) -> str:
         """Return the name of the profile that a device's calls are planned with."""
-        found = (one.name for one in self.profiles if (one.arch, one.sms) == (arch, sms))
-        return next(found, GENERIC)
+        return profile_for(arch, sms, ((one.name, one.arch, one.sms) for one in self.profiles))
 
     def moved(self) -> tuple[str, ...]:
         """The sources that are here and are no longer those that the values were computed from."""
@@ -74,7 +72,7 @@ def computed_lock() -> Lock:
         tile_table_sha256=tile_table_sha256(),
         plans_sha256=plans_sha256(),
         builder_ptx=builder_ptx_sha256(),
-        profiles=tuple(Profile(name=name, arch=f"sm_{arch}", sms=sms) for name, arch, sms in planner_profiles()),
+        profiles=tuple(Profile(name=name, arch=arch, sms=sms) for name, arch, sms in planner_profiles()),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from diffcheck.executors.program import Program
-from diffcheck.timing.sets import DeviceSets
+from diffcheck.timing.sets import DeviceSets, rotated_names
 
 if TYPE_CHECKING:
     from diffcheck.buffers import Buffer
@@ -91,7 +91,7 @@ class Arena:
 
     def _sets_of(self, name: str, program: Program, placed: Sequence[Any]) -> DeviceSets:
         arrays: list[dict[str, Any]] = [{} for _ in range(self._sets)]
-        rotated = _rotated(program)
+        rotated = rotated_names(program)
         for region in program.regions():
             buffer = region.buffer
             for index, one in enumerate(arrays):
@@ -102,17 +102,12 @@ class Arena:
 
     def _buffers(self, name: str, program: Program) -> list[tuple[Buffer, int | str]]:
         """Return each buffer of a program once a copy, with what tells the copies apart."""
-        rotated = _rotated(program)
+        rotated = rotated_names(program)
         found: list[tuple[Buffer, int | str]] = []
         for region in program.regions():
             copies: Sequence[int | str] = range(self._sets) if region.buffer.name in rotated else [name]
             found += [(region.buffer, copy) for copy in copies]
         return found
-
-
-def _rotated(program: Program) -> set[str]:
-    inputs = program.decode_inputs
-    return {inputs.k.buffer.name, inputs.v.buffer.name}
 
 
 def _steps(size: int) -> int:

@@ -45,12 +45,17 @@ def count_sets(kv_bytes: int, l2_bytes: int) -> int:
     return max(MIN_SETS, -(-L2_MULTIPLE * l2_bytes // kv_bytes))
 
 
+def rotated_names(program: Program) -> set[str]:
+    """Return the names of the buffers that each set has of its own: those of K and V."""
+    inputs = program.decode_inputs
+    return {inputs.k.buffer.name, inputs.v.buffer.name}
+
+
 def upload(program: Program, sets: int) -> DeviceSets:
     """Copy K and V `sets` times to the device; q, scratch and output are shared by all sets, as in use."""
     import cupy
 
-    inputs = program.decode_inputs
-    rotated = {inputs.k.buffer.name, inputs.v.buffer.name}
+    rotated = rotated_names(program)
     shared = {
         region.buffer.name: cupy.asarray(region.buffer.raw)
         for region in program.regions()
@@ -61,7 +66,11 @@ def upload(program: Program, sets: int) -> DeviceSets:
         if kept:
             copies = {name: kept[0][name].copy() for name in rotated}
         else:
-            copies = {buffer.name: cupy.asarray(buffer.raw) for buffer in inputs.buffers if buffer.name in rotated}
+            copies = {
+                buffer.name: cupy.asarray(buffer.raw)
+                for buffer in program.decode_inputs.buffers
+                if buffer.name in rotated
+            }
         kept.append({**shared, **copies})
     bases = tuple({name: int(array.data.ptr) for name, array in one.items()} for one in kept)
     return DeviceSets(bases, tuple(kept))
