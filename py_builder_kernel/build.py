@@ -10,7 +10,8 @@ from types import MappingProxyType
 from py_builder_kernel.kernels.registry import kernel_named, planned_specs
 from py_builder_kernel.kernels.spec import PartialSpec
 from py_builder_kernel.kernels.staging import dynamic_shared_bytes
-from py_builder_kernel.ptx import Module, target_named
+from py_builder_kernel.ptx import Function, Module, target_named
+from py_builder_kernel.ptx.instructions import Instruction
 from py_builder_kernel.ptx.target import version_text
 from rust_kernel.plan import CONTRACT, Plan
 
@@ -22,13 +23,16 @@ class KernelInfo:
     """What launching an entry takes.
 
     `kind` is the kernel's kind (`partial`, `reduce`, `naive`), `block` its threads, `dynamic_shared_bytes` the shared
-    memory that a launch adds, `params` its parameters in order as (name, PTX type without the dot).
+    memory that a launch adds, `params` its parameters in order as (name, PTX type without the dot). `programmatic`
+    tells that it has a `griddepcontrol.wait` (sm_90 and later), so that it may be launched with
+    `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`; without that attribute it runs the same, later.
     """
 
     kind: str
     block: Dim3
     dynamic_shared_bytes: int
     params: tuple[tuple[str, str], ...]
+    programmatic: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +81,12 @@ def _built(entries: tuple[str, ...], target: str) -> BuiltModule:
         function = kind.emit(module, spec)
         params = tuple((param.name, param.dtype.name) for param in function.params)
         shared = dynamic_shared_bytes(spec, module.target) if isinstance(spec, PartialSpec) else 0
-        infos[entry] = KernelInfo(kind.name, (function.max_threads, 1, 1), shared, params)
+        infos[entry] = KernelInfo(kind.name, (function.max_threads, 1, 1), shared, params, _waits(function))
     return BuiltModule(module.text(), target, version_text(module.version), MappingProxyType(infos))
+
+
+def _waits(function: Function) -> bool:
+    return any(isinstance(line, Instruction) and line.mnemonic == "griddepcontrol.wait" for line in function.lines)
 
 
 def emit(entry: str, target: str = "sm_90") -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from py_builder_kernel.build import BuiltModule, Dim3, build_module
 from py_builder_kernel.checks import whole_number
 from py_builder_kernel.errors import DeviceUnavailableError
+from py_builder_kernel.programmatic import Programmatic, programmatic
 from py_builder_kernel.ptx.target import TARGETS
 from rust_kernel.plan import DeviceProfile, profiles
 
@@ -27,14 +28,25 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A loaded entry and the dynamic shared bytes of its launches."""
+    """A loaded entry, the dynamic shared bytes of its launches, and what launches it programmatically (None: plainly).
+
+    `refused` makes CuPy's error of the code with which the driver refuses a launch.
+    """
 
     function: Any
     dynamic_shared_bytes: int
+    programmatic: Programmatic | None
+    refused: Callable[[int], Exception]
 
     def launch(self, grid: Dim3, block: Dim3, args: tuple[Any, ...], stream: int) -> None:
-        """Queue a launch; arguments are numpy scalars of the parameters' types."""
-        self.function(grid, block, args, shared_mem=self.dynamic_shared_bytes, stream=_Stream(stream))
+        """Queue a launch; arguments are numpy scalars of the parameters' types. Raises CuPy's driver error."""
+        shared = self.dynamic_shared_bytes
+        if self.programmatic is None:
+            self.function(grid, block, args, shared_mem=shared, stream=_Stream(stream))
+            return
+        code = self.programmatic.launch(self.function.ptr, grid, block, args, shared_bytes=shared, stream=stream)
+        if code:
+            raise self.refused(code)
 
 
 class Gpu:
@@ -70,28 +82,31 @@ class Gpu:
     def load(self, entries: Iterable[str]) -> Mapping[str, Kernel]:
         """Load one module with the entries, and make every kernel ready to launch.
 
-        Raises `DeviceUnavailableError` when the driver refuses the text, with its version and the driver's.
+        Raises `DeviceUnavailableError` when the driver refuses the text, with its version and the driver's, and where
+        kernels that wait for the one before them (`KernelInfo.programmatic`) have no cuda-bindings to be launched with.
         """
         built = build_module(entries, self.target)
+        early = programmatic() if any(info.programmatic for info in built.entries.values()) else None
         with self.context:
             module = self._cupy.cuda.function.Module()
             try:
                 module.load(built.text.encode())
             except self._cupy.cuda.driver.CUDADriverError as error:
                 raise DeviceUnavailableError(self._refusal(built, error)) from None
-            return {entry: self._kernel(module, built, entry) for entry in built.entries}
+            return {entry: self._kernel(module, built, entry, early) for entry in built.entries}
 
     def _refusal(self, built: BuiltModule, error: Exception) -> str:
         newest = int(self._cupy.cuda.runtime.driverGetVersion())
         driver = f"the driver, for CUDA {newest // 1000}.{newest % 1000 // 10},"
         return f"{driver} refuses PTX {built.version} for {built.target}: {' '.join(str(error).split())}"
 
-    def _kernel(self, module: Any, built: BuiltModule, entry: str) -> Kernel:
+    def _kernel(self, module: Any, built: BuiltModule, entry: str, early: Programmatic | None) -> Kernel:
         function = module.get_function(entry)
-        shared = built.entries[entry].dynamic_shared_bytes
+        info = built.entries[entry]
+        shared = info.dynamic_shared_bytes
         if shared > _SHARED_WITHOUT_ATTRIBUTE:
             self._cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_ATTRIBUTE, shared)
-        return Kernel(function, shared)
+        return Kernel(function, shared, early if info.programmatic else None, self._cupy.cuda.driver.CUDADriverError)
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:
         """An uninitialised CuPy array; 256-byte aligned, as CuPy's allocator gives."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diffcheck.arms.base import Problem
 from diffcheck.executors.program import Address, Arg, Program, Step, Word
+from diffcheck.executors.programmatic import waits
 from diffcheck.generators import Inputs, Partials
 from diffcheck.layouts import Outputs
 
@@ -11,17 +12,18 @@ from diffcheck.layouts import Outputs
 def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
     """Return the program of a split-K decode: partial, then reduce; of a problem that only merges, reduce alone.
 
-    `ptx` holds the two kernels that the problem's plan names; the other two are their dynamic shared bytes.
+    `ptx` holds the two kernels that the problem's plan names; the other two are their dynamic shared bytes. A kernel
+    that has a `griddepcontrol.wait` is launched programmatically.
     """
     inputs, outputs = problem.inputs, problem.outputs
     if isinstance(inputs, Partials):
-        reduce = _reduce_step(problem, inputs, reduce_shared)
+        reduce = _reduce_step(problem, inputs, ptx, reduce_shared)
         return Program(problem.name, ptx, inputs, outputs, (reduce,))
-    steps = (_partial_step(problem, inputs, partial_shared), _reduce_step(problem, outputs, reduce_shared))
+    steps = (_partial_step(problem, inputs, ptx, partial_shared), _reduce_step(problem, outputs, ptx, reduce_shared))
     return Program(problem.name, ptx, inputs, outputs, steps)
 
 
-def _partial_step(problem: Problem, inputs: Inputs, shared: int) -> Step:
+def _partial_step(problem: Problem, inputs: Inputs, ptx: str, shared: int) -> Step:
     plan = problem.plan
     return Step(
         entry=plan.partial_entry,
@@ -34,10 +36,11 @@ def _partial_step(problem: Problem, inputs: Inputs, shared: int) -> Step:
             *(_u32(plan.kv_len), _u32(plan.chunk), _u32(plan.n_splits)),
             *_input_strides(inputs),
         ),
+        programmatic=waits(ptx, plan.partial_entry),
     )
 
 
-def _reduce_step(problem: Problem, parts: Outputs | Partials, shared: int) -> Step:
+def _reduce_step(problem: Problem, parts: Outputs | Partials, ptx: str, shared: int) -> Step:
     plan, outputs = problem.plan, problem.outputs
     return Step(
         entry=plan.reduce_entry,
@@ -45,6 +48,7 @@ def _reduce_step(problem: Problem, parts: Outputs | Partials, shared: int) -> St
         block=plan.reduce_launch[1],
         dynamic_shared=shared,
         args=(*_parts(parts), Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
+        programmatic=waits(ptx, plan.reduce_entry),
     )
 
 
@@ -63,6 +67,7 @@ def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared
             *_input_strides(inputs),
             _out_stride(outputs),
         ),
+        programmatic=waits(ptx, entry),
     )
     return Program(problem.name, ptx, inputs, outputs, (step,))
 

@@ -9,6 +9,7 @@ from diffcheck.ab.nvml import Nvml, open_monitor
 from diffcheck.doctor.model import Finding
 from diffcheck.errors import DiffcheckError
 from diffcheck.executors.gpu import GpuExecutor
+from diffcheck.executors.programmatic import bindings_version
 from diffcheck.experiment.load import experiment_names, load_experiment, load_hosts
 
 _OLDEST = 12_000
@@ -42,6 +43,15 @@ def cupy() -> Finding:
     facts = executor.device_facts()
     detail = f"CuPy {facts['cupy_version']}, {facts['device']}, {facts['arch']}, {facts['sms']} SMs"
     return Finding(name="CuPy", need="gpu", state="ok", detail=detail)
+
+
+def bindings() -> Finding:
+    """NVIDIA's cuda-bindings, which launches what CuPy cannot."""
+    version = bindings_version()
+    if version is None:
+        why = "not installed: kernels that wait for the one before them are launched with it"
+        return _lacks("cuda-bindings", why, "make setup, where there is a driver: it comes with CuPy")
+    return Finding(name="cuda-bindings", need="gpu", state="ok", detail=f"cuda-bindings {version}")
 
 
 def architecture() -> Finding:
@@ -124,7 +134,7 @@ def lock() -> Finding:
     return Finding(name="GPU lock", need="gpu", state="ok", detail=f"{path.name} is free")
 
 
-CHECKS = (driver, cupy, architecture, nvml, clocks, others, lock)
+CHECKS = (driver, cupy, bindings, architecture, nvml, clocks, others, lock)
 
 
 def _address() -> str | None:

@@ -13,6 +13,7 @@ from diffcheck.assemble.ptxas import AssembleError, ptx_version
 from diffcheck.executors.base import Availability, ExecutionError, Tier
 from diffcheck.executors.builds import Build, assembler, loadable
 from diffcheck.executors.program import Address, Outcome, Program, Step
+from diffcheck.executors.programmatic import ready_programmatic
 from diffcheck.planning import planner_profiles, profile_for
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -150,11 +151,16 @@ def launch(function: Any, step: Step, bases: dict[str, int]) -> None:
 
 
 def ready(function: Any, step: Step) -> Callable[[tuple[np.generic, ...]], None]:
-    """Return what queues launches of one step on CuPy's current stream, given their arguments."""
+    """Return what queues launches of one step on CuPy's current stream, given their arguments.
+
+    Raises `MissingRequirementError` for a programmatic launch without cuda-bindings.
+    """
     import cupy
 
     if step.dynamic_shared:
         cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, step.dynamic_shared)
+    if step.programmatic:
+        return ready_programmatic(function, step)
 
     def start(given: tuple[np.generic, ...]) -> None:
         function(step.grid, step.block, given, shared_mem=step.dynamic_shared)

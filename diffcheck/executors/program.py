@@ -41,13 +41,18 @@ Arg: TypeAlias = Address | Word
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel launch."""
+    """One kernel launch.
+
+    `programmatic`: it may start before the launch before it on the stream has completed, as its kernel waits for that
+    (programmatic dependent launch; `executors/programmatic.py`).
+    """
 
     entry: str
     grid: Dim3
     block: Dim3
     dynamic_shared: int
     args: tuple[Arg, ...]
+    programmatic: bool = False
 
 
 @dataclass(frozen=True)

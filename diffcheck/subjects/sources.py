@@ -17,7 +17,9 @@ CASE_SOURCES = (
 NO_CASES = ("faults/rows/evidence.py", "faults/reports.py", "faults/markdown.py")
 # What decides how a time is taken: all of these, new files too, but for those that only simulate, resume, describe, or
 # time what no verdict reads. A change there stales no receipt.
-TIMING_SOURCES = ("ab", "timing", "executors/gpu.py", "executors/program.py", "arms/launches.py")
+TIMING_SOURCES = (
+    *("ab", "timing", "executors/gpu.py", "executors/program.py", "executors/programmatic.py", "arms/launches.py"),
+)
 NO_TIMING = (
     *("ab/peers", "ab/simulate.py", "ab/noise.py", "ab/recompute.py"),
     *("ab/journal.py", "ab/merge.py", "ab/lock.py", "ab/source.py", "ab/warnings.py"),
