@@ -19,6 +19,7 @@ from diffcheck.experiment.load import experiment_names, load_experiment, load_ho
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.faults import all_faults
 from diffcheck.faults.markdown import fault_table
+from diffcheck.goals.load import goals_names, load_goals, selected_rows
 from diffcheck.selftest.registry import all_mutants
 
 
@@ -94,6 +95,21 @@ def _policies() -> list[dict[str, Any]]:
     return [{"name": policy.name, "limit": policy.speed.limit, "title": policy.title} for policy in found]
 
 
+def _goals() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": goals.name,
+            "arch": goals.arch,
+            "kind": goal.kind,
+            "goal": goal.title,
+            "experiment": goal.experiment,
+            "rows": len(selected_rows(goal)),
+        }
+        for goals in map(load_goals, goals_names())
+        for goal in goals.goals
+    ]
+
+
 def _reasons() -> list[dict[str, Any]]:
     return [
         {"name": rule.code.value, "required": rule.required, "advisory": rule.advisory, "meaning": rule.meaning}
@@ -128,6 +144,7 @@ _COLUMNS: dict[str, tuple[Callable[[], list[dict[str, Any]]], tuple[str, ...]]] 
         ("name", "state", "title", "baseline", "candidate", "relation", "rows", "policy", "required"),
     ),
     "hosts": (_hosts, ("name", "arch", "title")),
+    "goals": (_goals, ("name", "arch", "kind", "goal", "experiment", "rows")),
     "reasons": (_reasons, ("name", "required", "advisory", "meaning")),
     "policies": (_policies, ("name", "limit", "title")),
     "faults": (_faults, ("name", "topic", "status", "found_in", "input", "covered_by", "waits_for")),
@@ -139,7 +156,7 @@ def list_command(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/faults.md instead.")] = False,
     json: JsonFile = None,
 ) -> None:
-    """List cases, arms, suites, mutants, faults, experiments, hosts, policies or reasons."""
+    """List cases, arms, suites, mutants, faults, experiments, hosts, policies, goals or reasons."""
     check_files(json)
     items, columns = _COLUMNS[choose("what", what, _COLUMNS)]
     if markdown and what != "faults":

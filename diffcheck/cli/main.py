@@ -16,6 +16,7 @@ from diffcheck.cli import (
     assemble,
     decide,
     doctor,
+    goals,
     listing,
     mutants,
     opcodes,
@@ -77,6 +78,7 @@ ab.register(app)
 receipt.register(app)
 decide.register(app)
 review.register(app)
+goals.register(app)
 subjects.register(app)
 doctor.register(app)
 simulate.register(app)

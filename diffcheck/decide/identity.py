@@ -41,7 +41,7 @@ def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, tree:
         subject = _subject(one, one.receipt, experiment, hosts)
         reasons = _host_reasons(one, one.receipt, subject, hosts, ids)
         reasons += _place_reasons(one, one.receipt, subject, experiment)
-        differences = _differences(one.receipt, subject, experiment, tree)
+        differences = not_of_this_tree(one.receipt, subject, experiment, tree)
         made.append(Identified(one, one.receipt, subject, tuple(reasons + differences), not differences))
     return made
 
@@ -90,7 +90,8 @@ def _place_reasons(one: Found, receipt: AbReceipt, subject: Subject, experiment:
     return reasons
 
 
-def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, tree: TreeHashes) -> list[Reason]:
+def not_of_this_tree(receipt: AbReceipt, subject: Subject, experiment: Experiment, tree: TreeHashes) -> list[Reason]:
+    """Return why a receipt does not speak of this tree and this experiment; empty: it is fresh."""
     asked = receipt.experiment.content
     if (asked.name, asked.relation, asked.arms.baseline, asked.arms.candidate) != (
         experiment.name,
@@ -113,14 +114,14 @@ def _differences(receipt: AbReceipt, subject: Subject, experiment: Experiment, t
     ]
 
 
-def misplanned(one: Identified, tree: TreeHashes) -> list[Reason]:
+def misplanned(receipt: AbReceipt, subject: Subject, tree: TreeHashes) -> list[Reason]:
     """Return that a receipt's calls were planned for another device than the one that it names."""
-    host = one.receipt.host
-    planned, own = one.receipt.rows[0].baseline.plan.profile, tree.lock.profile_of(host.arch, host.sms)
+    host = receipt.host
+    planned, own = receipt.rows[0].baseline.plan.profile, tree.lock.profile_of(host.arch, host.sms)
     if planned == own:
         return []
     message = f"planned with the profile {planned}; that of {host.arch} with {host.sms} multiprocessors is {own}"
-    return [one.subject.reason(Code.ROW_DIFFERS, message)]
+    return [subject.reason(Code.ROW_DIFFERS, message)]
 
 
 def copied(one: Identified, others: Sequence[Identified]) -> list[Reason]:

@@ -35,7 +35,7 @@ def decide(found: Sequence[Found], experiment: Experiment, policy: Policy, hosts
     for one in identified:
         more, record = _judge(one, experiment, policy)
         reasons += more + copied(one, identified)
-        reasons += misplanned(one, tree) if one.fresh else []
+        reasons += misplanned(one.receipt, one.subject, tree) if one.fresh else []
         judged.append(record)
     reasons += _as_a_whole(judged, experiment, hosts, tree)
     return Decision(

@@ -30,7 +30,7 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
     small = write_evidence(tmp_path / "small", [ab_content("h200", small_experiment())]) / "promote-oxide" / "h200.json"
     a, b = (promoted / "promote-oxide" / f"{host}.json" for host in REQUIRED)
     commands = [
-        *(f"0 list {what}" for what in ("experiments", "hosts", "policies", "reasons", "cases")),
+        *(f"0 list {what}" for what in ("experiments", "hosts", "policies", "goals", "reasons", "cases")),
         "0 subjects",
         "0 receipt schema diffcheck-ab/1",
         f"0 receipt show {a}",
@@ -41,6 +41,7 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         f"0 receipt export {small}",
         f"0 decide promote-oxide --evidence {promoted}",
         f"10 decide promote-oxide --evidence {held}",
+        f"1 goals --evidence {held}",
         f"0 review promote-oxide --evidence {held} -o {tmp_path / 'page.html'}",
     ]
     ran = subprocess.run(

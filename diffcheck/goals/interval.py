@@ -1,0 +1,52 @@
+"""An arm against a peer: the ratio of their times with its interval, from what a receipt has of both.
+
+The two were timed one after the other, so nothing pairs their samples. The unit of an arm is the block, as for the arms
+themselves (`diffcheck.ab.stats`), that of a peer the replay. Each side's logarithms are resampled by themselves, and
+the interval is that of the difference of the two trimmed means: the bootstrap of two samples (Efron and Tibshirani, "An
+Introduction to the Bootstrap", 1993, chapter 8), at the level that `diffcheck.ab.stats` expands for few samples, taken
+for the smaller of the two. A side of one number is taken as exact, and adds nothing to the width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from diffcheck.ab.stats import CONFIDENCE, RESAMPLES, FloatArray, expanded_tail, trimmed_mean
+from diffcheck.receipts.ab.samples import Block, Interval, Side
+
+
+def block_logs(blocks: Sequence[Block], side: Side) -> list[float]:
+    """Return the mean logarithm of one side's times (µs a call), for each block that was not dropped."""
+    used = [block.times(side) for block in blocks if block.dropped is None]
+    return [math.fsum(map(math.log, times)) / len(times) for times in used]
+
+
+def interval_between(first: Sequence[float], second: Sequence[float], seed: int) -> Interval:
+    """Return the ratio, first over second, of two sides given by the logarithms of their times; see the module.
+
+    Raises `ValueError` where a side has nothing, or both have one number only.
+    """
+    sides = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    counts = [side.size for side in sides if side.size > 1]
+    if not counts or not all(side.size for side in sides):
+        raise ValueError(f"{len(first)} and {len(second)} values; at least 2 and 1 are needed")
+    rng = np.random.default_rng(seed)
+    means = _resampled(sides[0], rng) - _resampled(sides[1], rng)
+    estimate = float(trimmed_mean(sides[0][None, :])[0] - trimmed_mean(sides[1][None, :])[0])
+    tail = expanded_tail(min(counts), CONFIDENCE)
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return Interval(
+        estimate=math.exp(estimate),
+        low=math.exp(min(float(low), estimate)),
+        high=math.exp(max(float(high), estimate)),
+        confidence=CONFIDENCE,
+        resamples=RESAMPLES,
+        seed=seed,
+    )
+
+
+def _resampled(values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return trimmed_mean(rng.choice(values, size=(RESAMPLES, values.size)))
