@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class DiffcheckError(Exception):
@@ -38,6 +42,13 @@ def choose(field: str, value: str, names: Iterable[str]) -> str:
     if value not in known:
         raise BadInputError(field, value, ", ".join(known) if known else "nothing")
     return value
+
+
+def first_wrong(what: str, error: ValidationError) -> BadInputError:
+    """Return the first thing that a model refuses, in one line; `what` names the file."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "whole file"
+    return BadInputError(f"{what}, {where}", first["input"], first["msg"])
 
 
 def _one_line(value: object) -> str:

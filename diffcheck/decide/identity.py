@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from diffcheck.ab.recompute import Samples, samples_of
 from diffcheck.decide.collect import Found
@@ -29,6 +30,11 @@ class Identified:
     reasons: tuple[Reason, ...]
     fresh: bool
     """Whether it speaks of this tree and this experiment: only then is it judged."""
+
+    @cached_property
+    def samples(self) -> frozenset[Samples]:
+        """The times of each of its comparisons."""
+        return frozenset(samples_of(timing) for _, timing in self.receipt.comparisons())
 
 
 def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, tree: TreeHashes) -> list[Identified]:
@@ -127,20 +133,16 @@ def misplanned(receipt: AbReceipt, subject: Subject, tree: TreeHashes) -> list[R
 def copied(one: Identified, others: Sequence[Identified]) -> list[Reason]:
     """Return which receipts of other hosts are of the same device, or have samples of this one."""
     reasons: list[Reason] = []
-    host, samples = one.receipt.host, _samples(one.receipt)
+    host = one.receipt.host
     for other in others:
         if other is one or other.receipt.host.id == host.id:
             continue
         named = host.id is not None and other.receipt.host.id is not None
         if named and host.uuid_sha256 is not None and host.uuid_sha256 == other.receipt.host.uuid_sha256:
             reasons.append(one.subject.reason(Code.RECEIPT_COPIED, f"{other.found.name}.json is of the same device"))
-        elif samples & _samples(other.receipt):
+        elif one.samples & other.samples:
             reasons.append(one.subject.reason(Code.RECEIPT_COPIED, f"{other.found.name}.json has the same samples"))
     return reasons
-
-
-def _samples(receipt: AbReceipt) -> set[Samples]:
-    return {samples_of(timing) for _, timing in receipt.comparisons()}
 
 
 def stale_subjects(

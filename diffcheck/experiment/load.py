@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from diffcheck import digest
 from diffcheck.ab.peers import PEERS
 from diffcheck.arms import get_arm
-from diffcheck.errors import BadInputError, choose
+from diffcheck.errors import BadInputError, choose, first_wrong
 from diffcheck.experiment.hosts import Hosts
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
@@ -89,9 +89,7 @@ def read_toml(path: Path, model: type[_M]) -> _M:
     except BadInputError:
         raise
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "whole file"
-        raise BadInputError(f"{path.name}, {where}", first["input"], first["msg"]) from error
+        raise first_wrong(path.name, error) from error
     except (ValueError, RecursionError) as error:
         raise BadInputError("file", str(path), f"a TOML file in UTF-8 ({error})") from error
 

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from typing_extensions import Self
 
 from diffcheck.assemble.model import Assembled
-from diffcheck.errors import BadInputError
+from diffcheck.errors import BadInputError, first_wrong
 from diffcheck.executors.builds import Build
 from diffcheck.receipts.cases import InterpretedCase, MeasuredCase, ReferenceCase, StorageError
 from diffcheck.receipts.complete import what_is_missing
@@ -135,8 +135,6 @@ def read_receipt(path: Path) -> Receipt:
     except BadInputError:
         raise
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "status"
-        raise BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"]) from error
+        raise first_wrong(f"receipt {path.name}", error) from error
     except (ValueError, RecursionError) as error:
         raise BadInputError("receipt", str(path), f"a JSON file in UTF-8 ({error})") from error

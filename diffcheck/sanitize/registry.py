@@ -11,7 +11,7 @@ import tomli
 from pydantic import Field, ValidationError, model_validator
 from typing_extensions import Self
 
-from diffcheck.errors import BadInputError, choose
+from diffcheck.errors import choose, first_wrong
 from diffcheck.receipts.fields import Count, Model, Name
 
 ToolName: TypeAlias = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
@@ -61,9 +61,7 @@ def planted_faults() -> tuple[Planted, ...]:
     try:
         return _Registry.model_validate(tomli.loads(text)).planted
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise BadInputError(f"planted.toml, {where}", first["input"], first["msg"]) from error
+        raise first_wrong("planted.toml", error) from error
 
 
 def planted_fault(name: str) -> Planted:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from diffcheck.errors import BadInputError
+from diffcheck.errors import BadInputError, first_wrong
 from diffcheck.receipts.ab.model import SCHEMA, AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY, content_digest, layout, parse
 from diffcheck.receipts.write import write_text
@@ -71,6 +71,4 @@ def ab_receipt_of(content: dict[str, Any], name: str) -> AbReceipt:
     try:
         return AbReceipt.model_validate({key: value for key, value in content.items() if key != DIGEST_KEY})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "whole file"
-        raise BadInputError(f"receipt {name}, {where}", first["input"], first["msg"]) from error
+        raise first_wrong(f"receipt {name}", error) from error

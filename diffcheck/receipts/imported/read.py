@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from diffcheck import digest
-from diffcheck.errors import BadInputError
+from diffcheck.errors import first_wrong
 from diffcheck.receipts.ab.file import read_content
 from diffcheck.receipts.imported.fields import Reader
 from diffcheck.receipts.imported.model import Imported
@@ -34,7 +34,7 @@ def import_receipt(path: Path) -> Imported:
             }
         )
     except ValidationError as error:
-        raise _first_wrong(path, error) from error
+        raise first_wrong(f"receipt {path.name}", error) from error
 
 
 def read_imported(path: Path) -> Imported:
@@ -42,10 +42,4 @@ def read_imported(path: Path) -> Imported:
     try:
         return Imported.model_validate(read_content(path))
     except ValidationError as error:
-        raise _first_wrong(path, error) from error
-
-
-def _first_wrong(path: Path, error: ValidationError) -> BadInputError:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "whole file"
-    return BadInputError(f"receipt {path.name}, {where}", first["input"], first["msg"])
+        raise first_wrong(f"receipt {path.name}", error) from error
