@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from diffcheck.ab.noise import MODELS, Noise
 from diffcheck.ab.schedule import balanced_orders
-from diffcheck.ab.stats import interval_of
+from diffcheck.ab.stats import CONFIDENCE, interval_of
 from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS, enough
 from diffcheck.decide.reasons import Code
 from diffcheck.decide.speed import judge_interval
@@ -24,8 +25,8 @@ from diffcheck.receipts.ab.samples import Interval
 
 REPLAYS = 4
 """Replays a block."""
-LEAST_COVERAGE = 0.93
-"""What a 95 % interval may not fall below: two standard deviations of 200 runs, and half a percent, under 95 %."""
+BY_CHANCE = 0.025
+"""How often an interval that holds the truth as often as it should may look worse than is allowed."""
 MOST_WRONG_PROMOTIONS = 0.01
 LEAST_RIGHT_REJECTIONS = 0.95
 SLOW = 1.03
@@ -85,13 +86,18 @@ class Trial:
     seed: int
 
 
+def least_coverage(runs: int) -> float:
+    """Return the share of so many runs that 95 % intervals have to hold the truth in: they miss it `BY_CHANCE`."""
+    return float(stats.binom.ppf(BY_CHANCE, runs, CONFIDENCE)) / runs
+
+
 def coverage(trial: Trial, ratio: float) -> Rate:
     """Return how often the interval of a row holds its true ratio."""
     rng = np.random.default_rng(trial.seed)
     intervals = (simulate_row(ratio, MODELS[trial.noise], trial.budget, rng) for _ in range(trial.runs))
     hits = sum(interval.low <= ratio <= interval.high for interval in intervals)
     question = f"the 95 % interval holds a true ratio of {ratio:g}"
-    return Rate(trial.noise, question, hits, trial.runs, LEAST_COVERAGE, None)
+    return Rate(trial.noise, question, hits, trial.runs, least_coverage(trial.runs), None)
 
 
 def promoted_at_limit(trial: Trial, policy: Policy, rows: int) -> Rate:

@@ -64,7 +64,7 @@ def simulate_command(
 
 
 def _cells(rate: Rate) -> tuple[object, ...]:
-    allowed = f"at least {rate.least:.0%}" if rate.least is not None else f"below {rate.most or 0:.0%}"
+    allowed = f"at least {rate.least:.2%}" if rate.least is not None else f"below {rate.most or 0:.0%}"
     return (rate.noise, rate.question, rate.runs, f"{rate.share:.2%}", allowed, terminal.status_text(rate.holds))
 
 
