@@ -50,7 +50,7 @@ def print_error(message: str) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numeric: Sequence[str] = ()) -> Table:
     """Return a table of texts; the columns in `numeric` are set right."""
-    made = Table(title=title, box=box.SIMPLE, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
+    made = Table(title=visible(title), box=box.SIMPLE, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         # A number that is cut is wrong; a name may be folded.
         right = column in numeric

@@ -19,7 +19,7 @@ from diffcheck.receipts.canonical import layout
 from diffcheck.receipts.diff import ReceiptDiff, diff_receipts
 from diffcheck.receipts.exported.rows import FORMAT, export_rows
 from diffcheck.receipts.imported.read import import_receipt
-from diffcheck.receipts.kinds import PARITY, SCHEMAS, read_any
+from diffcheck.receipts.kinds import KINDS, PARITY, read_any
 from diffcheck.receipts.write import write_text
 
 _app = typer.Typer(
@@ -43,7 +43,7 @@ def show_command(file: ReceiptFile, json: JsonFile = None) -> None:
 
 @_app.command("validate")
 def validate_command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of parity or A/B runs, or imports.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of any kind.")],
 ) -> None:
     """Check that receipts are whole: schema, digest, and that each conclusion follows from its numbers and
     each interval from its samples.
@@ -115,10 +115,10 @@ def export_command(
 
 @_app.command("schema")
 def schema_command(
-    name: Annotated[str, typer.Argument(metavar="[SCHEMA]", help="Of which kind: " + ", ".join(SCHEMAS))] = PARITY,
+    name: Annotated[str, typer.Argument(metavar="[SCHEMA]", help="Of which kind: " + ", ".join(KINDS))] = PARITY,
 ) -> None:
     """Print the JSON Schema of receipts."""
-    print(json_text.dumps(SCHEMAS[choose("schema", name, SCHEMAS)](), indent=2))
+    print(json_text.dumps(KINDS[choose("schema", name, KINDS)].schema(), indent=2))
 
 
 def _validity(file: Path) -> tuple[bool, str]:

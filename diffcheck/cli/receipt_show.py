@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from diffcheck import terminal
 from diffcheck.cli.parity_table import show_cases, show_storage_errors
+from diffcheck.cli.sanitize_table import show_sanitize
+from diffcheck.cli.timing_table import show_timing
+from diffcheck.cli.toolchain_table import show_toolchain
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Control, Row
 from diffcheck.receipts.ab.samples import Interval
 from diffcheck.receipts.imported.model import Imported, ImportedRecord
 from diffcheck.receipts.kinds import AnyReceipt
 from diffcheck.receipts.model import Receipt
+from diffcheck.sanitize.model import SanitizeReceipt
+from diffcheck.timing.model import Timing
+from diffcheck.toolchain.model import Toolchain
 
 _AB_COLUMNS = ("row", "baseline µs", "candidate µs", "ratio", "95 % interval", "blocks", "dropped", "parity")
 _IMPORTED_COLUMNS = ("heads", "keys", "storage", "baseline µs", "candidate µs", "ratio", "vs f64", "parity")
@@ -17,13 +23,20 @@ _IMPORTED_COLUMNS = ("heads", "keys", "storage", "baseline µs", "candidate µs"
 
 def show_receipt(receipt: AnyReceipt) -> bool:
     """Print a receipt; return whether it concludes that all holds. An import concludes nothing: false."""
-    if isinstance(receipt, AbReceipt):
-        _show_ab(receipt)
-        return receipt.status != "fails"
     if isinstance(receipt, Imported):
         _show_imported(receipt)
         return False
-    _show_parity(receipt)
+    if isinstance(receipt, AbReceipt):
+        _show_ab(receipt)
+        return receipt.status != "fails"
+    if isinstance(receipt, SanitizeReceipt):
+        show_sanitize(receipt)
+    elif isinstance(receipt, Timing):
+        show_timing(receipt)
+    elif isinstance(receipt, Toolchain):
+        show_toolchain(receipt)
+    else:
+        _show_parity(receipt)
     return receipt.status == "holds"
 
 

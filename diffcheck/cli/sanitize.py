@@ -11,15 +11,12 @@ import typer
 from diffcheck import terminal
 from diffcheck.arms import select_arms
 from diffcheck.cli.options import Arms, Cases, Profile, Target, check_files, choose_cases, choose_profile, choose_target
+from diffcheck.cli.sanitize_table import show_sanitize
 from diffcheck.errors import MissingRequirementError
 from diffcheck.receipts.write import write_json
 from diffcheck.sanitize.arms import DEFAULT_ARMS, DEFAULT_CASES
-from diffcheck.sanitize.model import ArmsResult, PlantedResult, SanitizeReceipt, ToolVerdict, what_fails
 from diffcheck.sanitize.registry import Planted, planted_fault, planted_faults
 from diffcheck.sanitize.run import Asked, run_sanitize, what_is_missing
-
-_PLANTED_COLUMNS = ("planted", "fault", "machine", "right", "tool", "report", "right ", "")
-_WIDE_ONLY = ("fault", "report")
 
 
 def sanitize_command(
@@ -61,7 +58,7 @@ def sanitize_command(
         raise MissingRequirementError(f"compute-sanitizer cannot run here ({missing})", "run this where it can")
     with terminal.progress(asked.steps(missing), "sanitize") as advance:
         made = run_sanitize(asked, missing, sys.argv[1:], advance)
-    _show(made)
+    show_sanitize(made)
     if receipt is not None:
         write_json(receipt, made)
     raise typer.Exit(0 if made.status == "holds" else 1)
@@ -73,54 +70,6 @@ def _choose(names: list[str]) -> tuple[Planted, ...]:
 
 def _cases(patterns: list[str] | None) -> list[str]:
     return [chosen.name for chosen in choose_cases(None, patterns or list(DEFAULT_CASES))]
-
-
-def _show(made: SanitizeReceipt) -> None:
-    out = terminal.console()
-    if made.planted:
-        columns = [column for column in _PLANTED_COLUMNS if column not in _WIDE_ONLY or out.width >= terminal.WIDE]
-        cells = [_cells(result) for result in made.planted]
-        out.print(terminal.table("planted faults", columns, [[row[column] for column in columns] for row in cells]))
-    if made.arms:
-        title = "arms" if made.device is None else f"arms on {made.device.device}"
-        numbers = ("launched", "findings", "s")
-        out.print(terminal.table(title, ("tool", *numbers, ""), [_arms_row(result) for result in made.arms], numbers))
-    for result in made.arms:
-        for report in (*result.verdict.reports, *filter(None, [result.verdict.problem])):
-            out.print(f"{result.verdict.tool}: {report}", style="red", markup=False, soft_wrap=True)
-    for line in what_fails(made.planted, made.arms, asked=made.device is not None):
-        out.print(line, style="red", markup=False, soft_wrap=True)
-    if made.missing:
-        out.print(f"compute-sanitizer was not asked: {made.missing}", markup=False, soft_wrap=True)
-    counted = f"{len(made.planted)} planted faults, {made.agreements} agreed on, {len(made.arms)} tools on the arms: "
-    out.print(counted, terminal.status_text(made.status == "holds"), sep="")
-
-
-def _cells(result: PlantedResult) -> dict[str, object]:
-    yes, no = ("agree", "DIFFER") if result.agreement in ("agree", "differ") else (result.agreement, "FAILS")
-    holds = result.machine_holds and result.agreement != "differ"
-    return {
-        "planted": result.name,
-        "fault": result.fault,
-        "machine": result.machine_faulty.fault or "nothing",
-        "right": result.machine_right.fault or "clean",
-        "tool": result.tool or "none",
-        "report": _said(result.tool_faulty) or result.because,
-        "right ": _said(result.tool_right),
-        "": terminal.status_text(holds, yes, no),
-    }
-
-
-def _said(verdict: ToolVerdict | None) -> str:
-    if verdict is None:
-        return ""
-    return verdict.problem or (verdict.reports[0] if verdict.reports else "clean")
-
-
-def _arms_row(result: ArmsResult) -> tuple[object, ...]:
-    found = "?" if result.verdict.findings is None else result.verdict.findings
-    seconds = f"{result.verdict.seconds:.1f}"
-    return (result.verdict.tool, len(result.launched), found, seconds, terminal.status_text(result.status == "holds"))
 
 
 def register(app: typer.Typer) -> None:

@@ -22,14 +22,13 @@ from diffcheck.cli.options import (
     choose_target,
     write_file,
 )
+from diffcheck.cli.timing_table import show_timing
 from diffcheck.errors import MissingRequirementError
 from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.timing.model import TimedCase, Timing
 from diffcheck.timing.run import Settings, device_facts, require_dense, require_exact, time_case
 from diffcheck.version import tool_version
-
-_COLUMNS = ("case", "variant", "median µs", "± %", "GB/s of K and V", "of read-only", "calls", "sets")
 
 
 def timing_command(
@@ -81,30 +80,9 @@ def timing_command(
             "cases": timed,
         }
     )
-    _show(made)
+    show_timing(made)
     write_file(json, made)
     raise typer.Exit(0 if made.status == "holds" else 1)
-
-
-def _show(timing: Timing) -> None:
-    out = terminal.console()
-    rows: list[tuple[object, ...]] = []
-    for case in timing.cases:
-        reads = [variant.median_us for variant in case.variants if variant.name.startswith("read only")]
-        for variant in case.variants:
-            speed = "-" if variant.bytes_per_second is None else f"{variant.bytes_per_second / 1e9:.0f}"
-            share = f"{min(reads) / variant.median_us:.3f}" if reads and variant.kind != "floor" else "-"
-            spread = f"{variant.spread_percent:.1f}"
-            name, sets = case.case.name, case.buffer_sets
-            rows.append((name, variant.name, f"{variant.median_us:.2f}", spread, speed, share, variant.calls, sets))
-    out.print(terminal.table(f"{timing.device}, {timing.arch}, PTX for {timing.target}", _COLUMNS, rows, _COLUMNS[2:]))
-    for case in timing.cases:
-        for check in case.parity:
-            if not check.holds:
-                out.print(f"{case.case.name}, {check.a}: {check.reason}", style="red", markup=False)
-    out.print(
-        f"{len(timing.cases)} cases timed, bits of the twin: ", terminal.status_text(timing.status == "holds"), sep=""
-    )
 
 
 def register(app: typer.Typer) -> None:

@@ -22,6 +22,7 @@ from diffcheck.cli.options import (
     choose_target,
     write_file,
 )
+from diffcheck.cli.toolchain_table import show_toolchain
 from diffcheck.errors import MissingRequirementError
 from diffcheck.executors.builds import BUILDS, assembler
 from diffcheck.executors.gpu import GpuExecutor
@@ -31,7 +32,6 @@ from diffcheck.toolchain.run import Request, assemble_ahead, assembly_jobs, run_
 from diffcheck.version import tool_version
 
 _BUILD_HELP = f"May be repeated; the others are compared with the first. Default: {', '.join(BUILDS)}."
-_COLUMNS = ("arm", "build", "programs", "cases", "words", "")
 
 
 def toolchain_command(
@@ -93,24 +93,9 @@ def toolchain_command(
             "results": results,
         }
     )
-    _show(found)
+    show_toolchain(found)
     write_file(json, found)
     raise typer.Exit(0 if found.status == "holds" else 1)
-
-
-def _show(found: Toolchain) -> None:
-    out = terminal.console()
-    rows = [
-        (one.arm, one.build, one.programs, one.cases, one.words, terminal.status_text(not one.failures))
-        for one in found.results
-    ]
-    title = f"{found.device}, {found.arch}, PTX for {found.target}, driver for CUDA {found.driver_version}"
-    out.print(terminal.table(title, _COLUMNS, rows, _COLUMNS[2:5]))
-    for one in found.results:
-        for failure in one.failures:
-            out.print(f"{one.arm}, {one.build}: {failure}", style="red", markup=False, soft_wrap=True)
-    made = f"ptxas {found.ptxas_version}" if found.ptxas_version else "no ptxas"
-    out.print(f"{len(found.results)} builds, {made}: ", terminal.status_text(found.status == "holds"), sep="")
 
 
 def register(app: typer.Typer) -> None:

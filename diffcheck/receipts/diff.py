@@ -16,11 +16,12 @@ from diffcheck.receipts.fields import Count, Model, Name
 _MEASURED = frozenset(
     {
         *("blocks", "samples_us", "median_us", "baseline_us", "candidate_us", "ratio", "stop", "dropped_blocks"),
-        *("seconds", "host_seconds", "interpreter_seconds", "launch_seconds", "raw"),
+        *("seconds", "host_seconds", "interpreter_seconds", "launch_seconds", "spread_percent", "bytes_per_second"),
+        "raw",
     }
 )
 # Lists of records are compared by what names a record, so that one more does not make all that follow differ.
-_KEYS = ("name", "entry", "arm", "kind", "case")
+_KEYS = ("name", "entry", "arm", "build", "kind", "case")
 
 
 class Difference(Model):

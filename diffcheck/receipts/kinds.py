@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from diffcheck.errors import BadInputError
+from pydantic import ValidationError
+
+from diffcheck.errors import BadInputError, first_wrong
 from diffcheck.receipts.ab.file import ab_receipt_of, read_content
 from diffcheck.receipts.ab.model import SCHEMA as AB
 from diffcheck.receipts.ab.model import AbReceipt, ab_schema
-from diffcheck.receipts.imported.model import SCHEMA as IMPORTED
 from diffcheck.receipts.imported.model import Imported
-from diffcheck.receipts.imported.read import read_imported
 from diffcheck.receipts.model import Receipt, read_receipt, receipt_schema
+from diffcheck.sanitize.model import SanitizeReceipt
+from diffcheck.timing.model import Timing
+from diffcheck.toolchain.model import Toolchain
 
 PARITY = "diffcheck-receipt/1"
-AnyReceipt: TypeAlias = Receipt | AbReceipt | Imported
+PlainReceipt: TypeAlias = Imported | SanitizeReceipt | Timing | Toolchain
+"""A receipt that is its model and nothing else: no digest stands in its file."""
+AnyReceipt: TypeAlias = Receipt | AbReceipt | PlainReceipt
 
 
-def imported_schema() -> dict[str, Any]:
-    """Return the JSON Schema of an import."""
-    return Imported.model_json_schema(mode="serialization", by_alias=True)
+@dataclass(frozen=True)
+class Kind:
+    """One kind of receipt."""
+
+    schema: Callable[[], dict[str, Any]]
+    """Returns the JSON Schema of its files."""
+    read: Callable[[Path], AnyReceipt]
+    """Reads and checks a file; errors as of `read_any`."""
 
 
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {PARITY: receipt_schema, AB: ab_schema, IMPORTED: imported_schema}
+def _plain(model: type[PlainReceipt]) -> Kind:
+    return Kind(partial(model.model_json_schema, mode="serialization", by_alias=True), partial(_read_plain, model))
 
-_READERS: dict[str, Callable[[Path], AnyReceipt]] = {
-    PARITY: read_receipt,
-    AB: lambda path: ab_receipt_of(read_content(path), path.name),
-    IMPORTED: read_imported,
+
+def _read_plain(model: type[PlainReceipt], path: Path) -> PlainReceipt:
+    try:
+        return model.model_validate(read_content(path))
+    except ValidationError as error:
+        raise first_wrong(f"receipt {path.name}", error) from error
+
+
+_PLAIN: tuple[type[PlainReceipt], ...] = (Imported, SanitizeReceipt, Timing, Toolchain)
+KINDS: dict[str, Kind] = {
+    PARITY: Kind(receipt_schema, read_receipt),
+    AB: Kind(ab_schema, lambda path: ab_receipt_of(read_content(path), path.name)),
+    **{str(model.model_fields["schema_name"].default): _plain(model) for model in _PLAIN},
 }
 
 
@@ -40,7 +62,7 @@ def read_any(path: Path) -> AnyReceipt:
     that is no receipt.
     """
     schema = read_content(path).get("schema")
-    reader = _READERS.get(schema) if isinstance(schema, str) else None
-    if reader is None:
-        raise BadInputError(f"receipt {path.name}, schema", schema, ", ".join(_READERS))
-    return reader(path)
+    kind = KINDS.get(schema) if isinstance(schema, str) else None
+    if kind is None:
+        raise BadInputError(f"receipt {path.name}, schema", schema, ", ".join(KINDS))
+    return kind.read(path)

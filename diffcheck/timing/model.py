@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
 from diffcheck.receipts.cases import CaseFacts
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256, Target
@@ -31,6 +34,15 @@ class Variant(Model):
     """Half the distance between the 10th and the 90th percentile, over the median."""
     bytes_per_second: Real | None
     """Bytes of K and V over the median; null for the launch floor."""
+
+    @model_validator(mode="after")
+    def _median_follows_from_samples(self) -> Self:
+        expected = statistics.median(self.samples_us)
+        if not expected > 0:
+            raise ValueError(f"samples_us: a median of {expected}; a time is more than 0")
+        if not math.isclose(self.median_us, expected, rel_tol=1e-9):
+            raise ValueError(f"median_us: {self.median_us} contradicts the samples, which say {expected}")
+        return self
 
 
 class TimedCase(Model):
@@ -66,3 +78,10 @@ class Timing(Model):
     status: Literal["holds", "fails"]
     """Whether every timed arm had the reference's bits: times of a wrong result mean nothing."""
     cases: tuple[TimedCase, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _status_follows_from_parity(self) -> Self:
+        expected = "holds" if all(check.holds for case in self.cases for check in case.parity) else "fails"
+        if self.status != expected:
+            raise ValueError(f"status: {self.status} contradicts the cases, which say {expected}")
+        return self

@@ -10,7 +10,7 @@ import pytest
 
 from diffcheck.cli.main import run
 from diffcheck.receipts.diff import diff_receipts
-from diffcheck.receipts.kinds import SCHEMAS, read_any
+from diffcheck.receipts.kinds import KINDS, read_any
 from tests.factory.ab import ab_content, ab_receipt, comparison, fail_parity, small_experiment, write_evidence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,10 +24,12 @@ def _write(folder: Path, *contents: dict[str, Any]) -> list[Path]:
     return [folder / "promote-oxide" / f"{name}.json" for name in names]
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", KINDS)
 def test_shipped_schemas_are_the_models(name: str) -> None:
     shipped = ROOT / "diffcheck" / "receipts" / "schemas" / f"{name.replace('/', '-')}.json"
-    assert json.loads(shipped.read_text()) == SCHEMAS[name](), f"run: diffcheck receipt schema {name} > {shipped.name}"
+    assert json.loads(shipped.read_text()) == KINDS[name].schema(), (
+        f"run: diffcheck receipt schema {name} > {shipped.name}"
+    )
 
 
 def test_show_prints_rows_and_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,10 +72,10 @@ def test_validate_finds_an_interval_that_its_samples_do_not_give(
     assert "random-16x4-L60000-f16: low is stated as 0.500000" in capsys.readouterr().out
 
 
-def test_validate_takes_no_receipt_of_another_schema(tmp_path: Path) -> None:
-    assert run(["receipt", "validate", str(ROOT / "evidence" / "timing-rungs-h200.json")]) == 1
+@pytest.mark.parametrize("schema", ['["diffcheck-ab/1"]', '"diffcheck-ab/2"', "null"])
+def test_validate_takes_no_receipt_of_another_schema(schema: str, tmp_path: Path) -> None:
     other = tmp_path / "r.json"
-    other.write_text('{"schema": ["diffcheck-ab/1"]}')
+    other.write_text(f'{{"schema": {schema}}}')
     assert run(["receipt", "validate", str(other)]) == 1
 
 
@@ -117,3 +119,26 @@ def test_diff_takes_two_of_one_kind(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_receipts_of_parity_runs_stay_readable() -> None:
     for path in (ROOT / "evidence").glob("parity-*.json"):
         assert read_any(path).schema_name == "diffcheck-receipt/1"
+
+
+OTHERS = {
+    "sanitize": ("planted faults", "agreed on"),
+    "timing-rungs": ("GB/s of K and V", "cases timed, bits of the twin: holds"),
+    "toolchain": ("cubin-O0", "builds, ptxas"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_records_without_a_digest_are_read_like_receipts(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, again = ROOT / "evidence" / f"{name}-h200.json", tmp_path / "again.json"
+    assert run(["receipt", "show", str(path), "--json", str(again)]) == 0
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in OTHERS[name])
+    assert run(["receipt", "validate", str(path), str(again)]) == 0
+    assert run(["receipt", "diff", str(path), str(again)]) == 0
+    content = json.loads(path.read_text())
+    again.write_text(json.dumps({**content, "status": "fails"}))
+    assert run(["receipt", "validate", str(again)]) == 1
+    assert "status: fails contradicts" in capsys.readouterr().out

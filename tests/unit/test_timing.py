@@ -62,20 +62,30 @@ def test_only_dense_cases_are_timed() -> None:
         require_dense([get_case("random-8x2-L65-f16-packed")])
 
 
-def test_a_variant_needs_samples() -> None:
+@pytest.mark.parametrize(
+    ("samples", "wrong"),
+    [
+        ([], "at least 1 item"),
+        ([2.0, 3.0], "median_us: 1.0 contradicts the samples, which say 2.5"),
+        ([0.0], "samples_us: a median of 0.0"),
+        ([float("nan")], "samples_us: a median of nan"),
+    ],
+)
+def test_a_variants_median_is_that_of_its_samples(samples: list[float], wrong: str) -> None:
     variant = {
         "name": "builder",
         "kind": "arm",
         "detail": "",
         "ptx_sha256": "0" * 64,
         "calls": 1,
-        "samples_us": [],
+        "samples_us": samples,
         "median_us": 1.0,
         "spread_percent": 0.0,
         "bytes_per_second": None,
     }
-    with pytest.raises(ValidationError, match="at least 1 item"):
+    with pytest.raises(ValidationError, match=wrong):
         Variant.model_validate(variant)
+    assert Variant.model_validate({**variant, "samples_us": [0.5, 1.5]}).median_us == 1.0
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_120", "sm_121"])

@@ -10,6 +10,7 @@ from tests.factory.ab import REQUIRED, ab_content, small_experiment, write_evide
 
 ROOT = Path(__file__).resolve().parents[2]
 PARITY = ROOT / "evidence" / "parity-rungs-h200.json"
+TIMING = ROOT / "evidence" / "timing-rungs-h200.json"
 BLOCKED = """
 import sys
 class Blocked:
@@ -36,6 +37,7 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         f"0 receipt show {a}",
         f"0 receipt show {PARITY}",
         f"0 receipt validate {a} {PARITY}",
+        f"0 receipt show {TIMING}",
         f"1 receipt diff {a} {b}",
         f"0 receipt import {ROOT / 'tests' / 'data' / 'imports' / 'rows.json'}",
         f"0 receipt export {small}",

@@ -35,11 +35,3 @@ def import_receipt(path: Path) -> Imported:
         )
     except ValidationError as error:
         raise first_wrong(f"receipt {path.name}", error) from error
-
-
-def read_imported(path: Path) -> Imported:
-    """Read an import that was written before. Raises `BadInputError`."""
-    try:
-        return Imported.model_validate(read_content(path))
-    except ValidationError as error:
-        raise first_wrong(f"receipt {path.name}", error) from error
