@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from diffcheck.ab.nvml import Monitor
+from diffcheck.ab.peers import OpenPeer
 from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.receipts.ab.host import HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
@@ -60,8 +61,8 @@ class RowBench(Protocol):
         """Return name and description of the graphs that only read the bytes of K and V."""
         ...
 
-    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
-        """Time other implementations on the same inputs; one that is not there gives a reason."""
+    def open_peers(self, names: Sequence[str]) -> Sequence[OpenPeer | PeerRow]:
+        """Prepare other implementations for the same inputs; one that is not there is a row that gives a reason."""
         ...
 
     def close(self) -> None:

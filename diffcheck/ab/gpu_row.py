@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, is_planted, planted_share
-from diffcheck.ab.peers import time_peers
+from diffcheck.ab.peers import OpenPeer, open_peers
 from diffcheck.errors import DiffcheckError
 from diffcheck.executors.gpu import arguments, load_module, ready
 from diffcheck.executors.program import Program
@@ -103,9 +103,9 @@ class GpuRow:
         with gpu_errors(f"row {self._prepared.case.name}, floors"):
             return tuple((floor.timed.name, floor.detail) for floor in self._floors() if floor.kv_bytes is not None)
 
-    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
-        """Time other implementations; see `RowBench`."""
-        return time_peers(names, self._prepared, self.buffer_sets, baseline_us)
+    def open_peers(self, names: Sequence[str]) -> Sequence[OpenPeer | PeerRow]:
+        """Prepare other implementations; see `RowBench`."""
+        return open_peers(names, self._prepared, self.buffer_sets)
 
     def close(self) -> None:
         """Free the row's memory."""

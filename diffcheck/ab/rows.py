@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Bench, RowBench, planted
+from diffcheck.ab.beside import time_peers
 from diffcheck.ab.sampler import Pace, Sampler, ThrottledError
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE
 from diffcheck.errors import DiffcheckError
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow
-from diffcheck.receipts.ab.rows import Control, Floor, Row, RowCase
+from diffcheck.receipts.ab.rows import Control, Floor, PeerRow, Row, RowCase
 from diffcheck.receipts.ab.samples import Comparison, Side
 
 FLOOR_PLACES, FLOOR_REPLAYS = 3, 3
@@ -50,7 +51,7 @@ def measure_row(
         sampler = Sampler(opened.fresh, bench.monitor, experiment.budget, pace)
         timing = sampler.compare(SIDES, seed)
         floors = _floors(opened)
-        peers = experiment.arms.peers
+        peers = time_peers(opened, experiment.arms.peers, timing.baseline_us, pace)
         made = _row(bench, row, opened, experiment, timing=timing, floors=floors, peers=peers)
         return MeasuredRow(made, _controls(sampler, row, controls, seed))
     except ThrottledError as error:
@@ -67,7 +68,7 @@ def _row(
     *,
     timing: Comparison | None = None,
     floors: tuple[Floor, ...] = (),
-    peers: Sequence[str] = (),
+    peers: tuple[PeerRow, ...] = (),
 ) -> Row:
     case = row.baseline_case
     return Row(
@@ -93,7 +94,7 @@ def _row(
         timing=timing,
         above_peak=above_peak(bench, opened.kv_bytes, timing),
         floors=floors,
-        peers=opened.peers(peers, timing.baseline_us) if timing else (),
+        peers=peers,
     )
 
 

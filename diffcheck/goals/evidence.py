@@ -14,9 +14,10 @@ from diffcheck.decide.trust import distrust
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.experiment.load import load_experiment, load_hosts, load_policy
 from diffcheck.goals.model import Goals
-from diffcheck.receipts.ab.file import read_ab_receipt, receipt_digest
+from diffcheck.receipts.ab.file import ab_receipt_of, read_content
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Row
+from diffcheck.receipts.canonical import DIGEST_KEY
 from diffcheck.subjects.tree import TreeHashes
 from diffcheck.visible import visible
 
@@ -41,13 +42,14 @@ def named_receipts(paths: Sequence[Path], goals: Goals, tree: TreeHashes) -> tup
     """
     found: list[Evidence] = []
     for path in paths:
-        receipt, name = read_ab_receipt(path), visible(path.name)
+        content, name = read_content(path), visible(path.name)
+        receipt = ab_receipt_of(content, name)
         if not _of_device(receipt, goals):
             allowed = f"{goals.device} ({goals.arch}), which the goals {goals.name} are of"
             raise BadInputError(f"receipt {name}, device", f"{receipt.host.device} ({receipt.host.arch})", allowed)
         if receipt.experiment.name not in goals.experiments:
             raise BadInputError(f"receipt {name}, experiment", receipt.experiment.name, ", ".join(goals.experiments))
-        made = _evidence(name, receipt_digest(receipt), receipt, tree)
+        made = _evidence(name, str(content[DIGEST_KEY]), receipt, tree)
         if any(one.digest == made.digest for one in found):
             raise BadInputError("receipt", name, "each receipt once")
         found.append(made)

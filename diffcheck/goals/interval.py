@@ -1,10 +1,13 @@
 """An arm against a peer: the ratio of their times with its interval, from what a receipt has of both.
 
-The two were timed one after the other, so nothing pairs their samples. The unit of an arm is the block, as for the arms
-themselves (`diffcheck.ab.stats`), that of a peer the replay. Each side's logarithms are resampled by themselves, and
-the interval is that of the difference of the two trimmed means: the bootstrap of two samples (Efron and Tibshirani, "An
-Introduction to the Bootstrap", 1993, chapter 8), at the level that `diffcheck.ab.stats` expands for few samples, taken
-for the smaller of the two. A side of one number is taken as exact, and adds nothing to the width.
+A peer that was replayed between the arms gives blocks as the arms do among themselves, and its interval is made of them
+as theirs is (`diffcheck.ab.stats`).
+
+One that was timed by itself gives nothing to pair. The unit of an arm is then the block, and that of the peer the
+replay. Each side's logarithms are resampled by themselves, and the interval is that of the difference of the two
+trimmed means: the bootstrap of two samples (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 8),
+at the level that `diffcheck.ab.stats` expands for few samples, taken for the smaller of the two. A side of one number
+is taken as exact, and adds nothing to the width.
 """
 
 from __future__ import annotations
@@ -14,8 +17,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diffcheck.ab.stats import CONFIDENCE, RESAMPLES, FloatArray, expanded_tail, trimmed_mean
-from diffcheck.receipts.ab.samples import Block, Interval, Side
+from diffcheck.ab.stats import CONFIDENCE, RESAMPLES, FloatArray, expanded_tail, interval_of, trimmed_mean
+from diffcheck.receipts.ab.rows import Beside, PeerRow
+from diffcheck.receipts.ab.samples import Block, Comparison, Interval, Side
+
+
+def peer_interval(timing: Comparison, side: Side, peer: PeerRow) -> Interval:
+    """Return one arm's time over a peer's, which must have samples; see the module."""
+    seed = timing.ratio.seed
+    if len(peer.beside) > 1:
+        return interval_of([_beside_log(block, side) for block in peer.beside], seed)
+    return interval_between(block_logs(timing.blocks, side), [math.log(us) for us in peer.samples_us], seed)
+
+
+def _beside_log(block: Beside, side: Side) -> float:
+    """Return the logarithm of a block's ratio, arm over peer."""
+    arm = block.baseline_us if side == "baseline" else block.candidate_us
+    return (math.fsum(map(math.log, arm)) - math.fsum(map(math.log, block.peer_us))) / 2.0
 
 
 def block_logs(blocks: Sequence[Block], side: Side) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from diffcheck.goals.interval import block_logs, interval_between
+from diffcheck.goals.interval import peer_interval
 from diffcheck.goals.model import ErrorGoal, FloorGoal, Goal, PeerGoal, RatioGoal, TimeGoal
 from diffcheck.goals.report import SideFound, Unit
 from diffcheck.receipts.ab.rows import PeerRow, Row
@@ -107,8 +107,7 @@ def _peer(goal: PeerGoal, row: Row, timing: Comparison, peer: PeerRow, peer_us: 
     beatable = peer_us > read_floor_us(row) / goal.share
     found: list[SideFound] = []
     for side in _SIDES:
-        samples = [math.log(us) for us in peer.samples_us]
-        ratio = interval_between(block_logs(timing.blocks, side), samples, timing.ratio.seed)
+        ratio = peer_interval(timing, side, peer)
         met = ratio.high < 1.0 if beatable else ratio.low <= 1.0
         arm = _arm(row, side)
         found.append(SideFound(arm=arm, measured=ratio.estimate, low=ratio.low, high=ratio.high, met=met))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Replayed, planted_share
 from diffcheck.ab.nvml import Monitor
+from diffcheck.ab.peers import OpenPeer
 from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.receipts.ab.host import ForeignProcess, HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
@@ -46,6 +47,7 @@ class FormulaRow:
     on_replay: Callable[[str], None]
     number: int
     deaf: bool
+    peers: Mapping[str, float] = field(default_factory=dict)
     buffer_sets: int = 4
     empty_launches: int = 2
     closed: bool = False
@@ -71,6 +73,8 @@ class FormulaRow:
             return base * self.ratio * noise
         if name == EMPTY:
             return 2.0 * noise
+        if name in self.peers:
+            return base * self.peers[name] * noise
         if name.startswith("read"):
             return 0.9 * base * noise
         return base * (1.0 if self.deaf else float(1 + planted_share(name))) * noise
@@ -90,12 +94,13 @@ class FormulaRow:
     def read_floors(self) -> Sequence[tuple[str, str]]:
         return (("read, 1", "one block"), ("read, 2", "two blocks"))
 
-    def peers(self, names: Sequence[str], baseline_us: float) -> tuple[PeerRow, ...]:
-        del baseline_us
-        return tuple(
-            PeerRow(name=name, version=None, samples_us=(), median_us=None, ratio=None, reason="not installed")
-            for name in names
-        )
+    def open_peers(self, names: Sequence[str]) -> Sequence[OpenPeer | PeerRow]:
+        def opened(name: str) -> OpenPeer | PeerRow:
+            if name in self.peers:
+                return OpenPeer(name, "1.0", partial(self._replay, name), 6e-4)
+            return PeerRow(name=name, version=None, samples_us=(), median_us=None, ratio=None, reason="not installed")
+
+        return [opened(name) for name in names]
 
     def close(self) -> None:
         self.closed = True
@@ -117,12 +122,16 @@ class FormulaBench:
     target: str = "sm_90"
     profile: str = "h200"
     deaf: bool = False
+    peers: Mapping[str, float] = field(default_factory=dict)
+    """Times of the baseline's that each of these peers takes; the others are not installed."""
     opened: list[FormulaRow] = field(default_factory=list)
     pci_address: str = ""
 
     def open_row(self, row: ExperimentRow) -> FormulaRow:
         holds = row.name not in self.fails
-        made = FormulaRow(row, self.relation, self.ratio, holds, self.on_replay, len(self.opened), self.deaf)
+        made = FormulaRow(
+            row, self.relation, self.ratio, holds, self.on_replay, len(self.opened), self.deaf, self.peers
+        )
         self.opened.append(made)
         return made
 

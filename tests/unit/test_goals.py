@@ -16,7 +16,7 @@ from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError
 from diffcheck.experiment.load import data_folder, load_experiment
 from diffcheck.experiment.rows import experiment_rows
-from diffcheck.goals.interval import block_logs, interval_between
+from diffcheck.goals.interval import block_logs, interval_between, peer_interval
 from diffcheck.goals.judge import Held, judge
 from diffcheck.goals.load import goals_names, load_goals, selected_rows
 from diffcheck.goals.model import ErrorGoal, FloorGoal, Goal, PeerGoal, RatioGoal, TimeGoal
@@ -229,6 +229,30 @@ def test_the_interval_against_a_peer_covers_what_it_says() -> None:
         made = interval_between(list(arm), list(other), seed)
         held += made.low <= 0.98 <= made.high
     assert held >= 0.93 * 300
+
+
+def test_a_peer_between_the_arms_is_paired_with_them() -> None:
+    timing = row(comparison(10.0, 1.0)).timing
+    assert timing is not None
+    blocks = [
+        # What disturbs a block disturbs all of it, by far more than the peer is slower.
+        {"baseline_us": [10.0 * noise] * 2, "candidate_us": [9.9 * noise] * 2, "peer_us": [10.1 * noise] * 2}
+        for noise in (1.0, 1.2, 0.9, 1.1, 1.05, 0.95, 1.0, 1.3)
+    ]
+    samples = [us for block in blocks for us in block["peer_us"]]
+    paired = row(comparison(10.0, 1.0), peers=[{**peer("flashinfer", samples, 10.0), "beside": blocks}]).peers[0]
+    for side, ratio in (("baseline", 10.0 / 10.1), ("candidate", 9.9 / 10.1)):
+        made = peer_interval(timing, side, paired)  # type: ignore[arg-type]
+        assert (made.low, made.estimate, made.high) == pytest.approx((ratio, ratio, ratio))
+    alone = peer_interval(timing, "baseline", paired.model_copy(update={"beside": ()}))
+    assert alone.low < 0.97
+    assert alone.high > 1.01
+
+
+def test_samples_that_are_not_those_between_the_arms_are_refused() -> None:
+    beside = [{"baseline_us": [10.0, 10.0], "candidate_us": [10.0, 10.0], "peer_us": [11.0, 11.0]}]
+    with pytest.raises(ValueError, match="samples_us contradicts what was taken beside the arms"):
+        row(peers=[{**peer("flashinfer", [11.0, 11.0, 11.0], 10.0), "beside": beside}])
 
 
 def test_a_side_of_one_number_is_exact_and_fewer_is_refused() -> None:

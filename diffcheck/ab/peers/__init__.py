@@ -5,8 +5,8 @@ To add one, write a class with `Peer`'s members and add it to `PEERS`.
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,38 +23,44 @@ if TYPE_CHECKING:
 PEERS: Mapping[str, Peer] = {
     peer.name: peer for peer in (TorchSdpa("torch-flash"), TorchSdpa("torch-cudnn"), FlashInfer())
 }
-REPLAYS = 9
 
 
-def time_peers(names: Sequence[str], prepared: Prepared, sets: int, baseline_us: float) -> tuple[PeerRow, ...]:
-    """Time the named peers on a row's inputs, each over `sets` copies of K and V.
+@dataclass(frozen=True)
+class OpenPeer:
+    """A peer with a row's inputs on the device, and its graph captured."""
 
-    One that is not installed, does not support the row or fails gives the reason in place of a number: no peer ever
-    ends a run.
+    name: str
+    version: str
+    replay: Callable[[], float]
+    """Replays the graph once and returns microseconds a call. May raise whatever the peer raises."""
+    max_rel_error: float | None
+    """See `PeerRow`."""
+
+
+def open_peers(names: Sequence[str], prepared: Prepared, sets: int) -> tuple[OpenPeer | PeerRow, ...]:
+    """Prepare the named peers for a row's inputs, each with `sets` copies of K and V.
+
+    One that is not installed, does not take the row or fails is a row that gives the reason. Raises `BadInputError` for
+    a name that is no peer's.
     """
-    return tuple(_time_one(PEERS[choose("peer", name, PEERS)], prepared, sets, baseline_us) for name in names)
+    return tuple(_open(PEERS[choose("peer", name, PEERS)], prepared, sets) for name in names)
 
 
-def _time_one(peer: Peer, prepared: Prepared, sets: int, baseline_us: float) -> PeerRow:
+def failure(error: Exception) -> str:
+    """Return in one line how a peer failed."""
+    return f"failed: {' '.join(str(error).split())[:200] or type(error).__name__}"
+
+
+def _open(peer: Peer, prepared: Prepared, sets: int) -> OpenPeer | PeerRow:
     try:
         ready = peer.prepare(prepared.decode_inputs, sets)
-        out = ready.result()
+        error = _max_rel_error(ready.result(), prepared)
         ready.replay_us()
-        samples = tuple(ready.replay_us() for _ in range(REPLAYS))
-    except UnavailableError as error:
-        return _without_number(peer, error.version, str(error))
-    except Exception as error:  # a peer's own failures are of many kinds, and none of them is ours
-        return _without_number(peer, None, f"failed: {' '.join(str(error).split())[:200] or type(error).__name__}")
-    median = statistics.median(samples)
-    return PeerRow(
-        name=peer.name,
-        version=ready.version,
-        samples_us=samples,
-        median_us=median,
-        ratio=median / baseline_us,
-        max_rel_error=_max_rel_error(out, prepared),
-        reason=None,
-    )
+    except UnavailableError as unavailable:
+        return _without_number(peer, unavailable.version, str(unavailable))
+    except Exception as other:  # a peer's own failures are of many kinds, and none of them is ours
+        return _without_number(peer, None, failure(other))
+    return OpenPeer(peer.name, ready.version, ready.replay_us, error)
 
 
 def _without_number(peer: Peer, version: str | None, reason: str) -> PeerRow:

@@ -60,14 +60,24 @@ class Floor(Model):
         return self
 
 
+class Beside(Model):
+    """One block of a peer and both arms: each replayed on the way there and on the way back, in µs a call."""
+
+    baseline_us: tuple[Microseconds, Microseconds]
+    candidate_us: tuple[Microseconds, Microseconds]
+    peer_us: tuple[Microseconds, Microseconds]
+
+
 class PeerRow(Model):
-    """Another implementation in the same run. For information only: no verdict reads it."""
+    """Another implementation in the same run. No verdict reads it; goals may."""
 
     name: Name
     version: Name | None
     """A version or commit; null with a reason."""
     samples_us: tuple[Microseconds, ...]
     """Microseconds a call; empty with a reason."""
+    beside: tuple[Beside, ...] = ()
+    """The same samples with those of the arms that they were taken between; empty: it was not timed between them."""
     median_us: Microseconds | None
     ratio: Positive | None
     """Its median over the baseline's median in this row."""
@@ -83,6 +93,8 @@ class PeerRow(Model):
             raise ValueError(f"peer {self.name}: has a number or a reason, not both nor half")
         if self.median_us is not None:
             _require_median(f"peer {self.name}", self.median_us, self.samples_us)
+        if self.beside and self.samples_us != tuple(us for block in self.beside for us in block.peer_us):
+            raise ValueError(f"peer {self.name}: samples_us contradicts what was taken beside the arms")
         return self
 
 
