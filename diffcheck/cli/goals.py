@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from diffcheck import terminal
 from diffcheck.cli.options import JsonFile, check_files, write_file
+from diffcheck.cli.tables import rich_table
 from diffcheck.decide.run import EVIDENCE
 from diffcheck.goals.report import Report, Source
 from diffcheck.goals.run import DEFAULT, check_goals
-from diffcheck.goals.tables import by_goal, by_row
+from diffcheck.goals.tables import by_family, by_goal, by_row
 from diffcheck.review.markdown import markdown_table
-from diffcheck.review.tables.base import Cell, Table, Tone
-
-_STYLES: dict[Tone, str] = {"good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim", "": ""}
 
 
 def goals_command(
@@ -28,7 +25,7 @@ def goals_command(
     *,
     goals: Annotated[str, typer.Option("--goals", metavar="NAME", help="A name, or a TOML file.")] = DEFAULT,
     evidence: Annotated[Path, typer.Option(metavar="DIR", help="Where <experiment>/<host>.json lie.")] = EVIDENCE,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown: by goal, and by length.")] = False,
     json: JsonFile = None,
 ) -> None:
     """Hold the speed goals of a device against what A/B receipts measured there.
@@ -47,16 +44,16 @@ def goals_command(
 
 
 def _markdown(report: Report) -> str:
-    made = "\n\n".join(markdown_table(one) for one in (by_goal(report), by_row(report)))
+    made = "\n\n".join(markdown_table(one) for one in (by_goal(report), by_family(report)))
     return f"{made}\n\n{_conclusion(report)}\n"
 
 
 def _show(report: Report) -> None:
     out = terminal.console()
     out.print(
-        _rich(f"{report.goals}: {report.title}, {report.device}", by_row(report, narrow=out.width < terminal.WIDE))
+        rich_table(f"{report.goals}: {report.title}, {report.device}", by_row(report, narrow=out.width < terminal.WIDE))
     )
-    out.print(_rich("by goal", by_goal(report)))
+    out.print(rich_table("by goal", by_goal(report)))
     for source in report.sources:
         for line in _doubts(source):
             out.print(line, style="yellow", soft_wrap=True)
@@ -76,15 +73,6 @@ def _conclusion(report: Report) -> str:
     met = sum(line.holds for line in report.lines)
     goals = f"{len(report.titles) - len(missed)} of {len(report.titles)} goals"
     return f"{goals} met, {met} of {len(report.lines)} rows of them"
-
-
-def _rich(title: str, made: Table) -> object:
-    rows = [[_text(cell) for cell in row] for row in made.rows]
-    return terminal.table(title, made.columns, rows, tuple(made.numeric))
-
-
-def _text(cell: Cell) -> Text:
-    return Text(cell.text, style=_STYLES[cell.tone])
 
 
 def register(app: typer.Typer) -> None:

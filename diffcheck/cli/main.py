@@ -22,6 +22,7 @@ from diffcheck.cli import (
     opcodes,
     oxide,
     parity,
+    plot,
     ptx,
     receipt,
     review,
@@ -79,6 +80,7 @@ receipt.register(app)
 decide.register(app)
 review.register(app)
 goals.register(app)
+plot.register(app)
 subjects.register(app)
 doctor.register(app)
 simulate.register(app)

@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from diffcheck.decide.reasons import Reason
 from diffcheck.receipts.ab.host import Commit
-from diffcheck.receipts.fields import Model, Name, Real, Sha256, Target
+from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256, Target
 
 Status = Literal["met", "missed", "not measured"]
 Unit = Literal["µs", "ratio", "relative error"]
@@ -37,6 +37,9 @@ class Line(Model):
     kind: Literal["time", "floor", "peer", "error", "ratio"]
     experiment: Name
     row: Name
+    family: Name
+    """What rows have in common that differ in their length."""
+    kv_len: Count
     against: Name | None
     """What it is held against: the floor, a peer, the other arm; null: a number."""
     reference: Real | None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.goals.evidence import Evidence, named_receipts, receipts_in
 from diffcheck.goals.judge import Held, judge
 from diffcheck.goals.load import load_goals, selected_rows
 from diffcheck.goals.model import Goal
 from diffcheck.goals.report import Line, Report, Source, Status
+from diffcheck.review.rows import family_of
 from diffcheck.subjects.tree import TreeHashes
 
 DEFAULT = "h200"
@@ -41,13 +43,13 @@ def _lines(goal: Goal, found: Sequence[Evidence]) -> Iterator[Line]:
         having = [one for one in of_goal if asked.name in one.rows]
         for one in having:
             for held in judge(goal, one.rows[asked.name]):
-                yield _line(goal, asked.name, held, one)
+                yield _line(goal, asked, held, one)
         if not having:
             for held in judge(goal, None):
-                yield _line(goal, asked.name, held, None)
+                yield _line(goal, asked, held, None)
 
 
-def _line(goal: Goal, row: str, held: Held, one: Evidence | None) -> Line:
+def _line(goal: Goal, asked: ExperimentRow, held: Held, one: Evidence | None) -> Line:
     status: Status = "not measured"
     if held.sides:
         status = "met" if all(side.met for side in held.sides) else "missed"
@@ -55,7 +57,9 @@ def _line(goal: Goal, row: str, held: Held, one: Evidence | None) -> Line:
         goal=goal.title,
         kind=goal.kind,
         experiment=goal.experiment,
-        row=row,
+        row=asked.name,
+        family=family_of(asked.baseline_case),
+        kv_len=asked.baseline_case.kv_len,
         against=held.against,
         reference=held.reference,
         unit=held.unit,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diffcheck.goals.report import Line, Report, SideFound
-from diffcheck.review.numbers import NONE, microseconds, percent, ratio_text, small
-from diffcheck.review.tables.base import Cell, Table, table
+from diffcheck.review.numbers import NONE, length, microseconds, percent, ratio_text, small
+from diffcheck.review.tables.base import Cell, Table, Tone, table
 
 
 def by_goal(report: Report) -> Table:
@@ -33,6 +33,42 @@ def by_row(report: Report, *, narrow: bool = False) -> Table:
     rows = [dict(zip(columns, _row(line, arms), strict=True)) for line in report.lines]
     shown = tuple(column for column in columns if not (narrow and column in (*against, *shares)))
     return table(shown, [[row[column] for column in shown] for row in rows], (*columns[3:-1],))
+
+
+def by_family(report: Report) -> Table:
+    """Return a line a goal, family and peer, with a column a length: what each arm reached, and what is allowed."""
+    lengths = sorted({line.kv_len for line in report.lines})
+    found: dict[tuple[str, str, str], dict[int, list[Line]]] = {}
+    for line in report.lines:
+        against = line.against if line.kind == "peer" else None
+        members = found.setdefault((line.goal, line.family, against or NONE), {})
+        members.setdefault(line.kv_len, []).append(line)
+    rows = [(*key, *(_together(members.get(kv_len, [])) for kv_len in lengths)) for key, members in found.items()]
+    columns = ("goal", "rows", "peer", *map(length, lengths))
+    return table(columns, rows, columns[3:])
+
+
+def _together(lines: Sequence[Line]) -> Cell | str:
+    """Return what the receipts have of one row; more than one where several have it."""
+    if not lines:
+        return NONE
+    tone: Tone = "" if all(line.holds for line in lines) else "warn"
+    return Cell("; ".join(map(_brief, lines)), "bad" if any(line.status != "met" for line in lines) else tone)
+
+
+def _brief(line: Line) -> str:
+    if not line.sides:
+        return "not measured"
+    if line.kind == "error":
+        return " / ".join(f"×{side.share:,.0f}" if side.share else small(side.measured) for side in line.sides)
+    if line.kind == "ratio":
+        return " / ".join(_interval(side.low, side.high) for side in line.sides)
+    values = " / ".join(_value(line, side.measured) for side in line.sides)
+    return values if line.kind == "peer" or line.allowed is None else f"{values} ≤ {_value(line, line.allowed)}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return f"{low:.4f}–{high:.4f}" if low is not None and high is not None else NONE
 
 
 def _row(line: Line, arms: Sequence[str]) -> Sequence[Cell | str]:

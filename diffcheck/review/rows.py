@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from diffcheck.cases import Case
 from diffcheck.receipts.ab.model import AbReceipt
-from diffcheck.receipts.ab.rows import PeerRow, Row
+from diffcheck.receipts.ab.rows import PeerRow, Row, RowCase
 from diffcheck.receipts.ab.samples import Comparison, Interval
 
 
@@ -20,9 +21,7 @@ class RowView:
     @property
     def family(self) -> str:
         """What rows have in common that differ in their length: generator, heads and storage."""
-        case = self.row.case
-        kind = "" if case.generator == "random" else f"{case.generator}, "
-        return f"{kind}{case.num_q_heads}/{case.num_kv_heads} {case.storage}"
+        return family_of(self.row.case)
 
     @property
     def kv_len(self) -> int:
@@ -55,6 +54,12 @@ class RowView:
     def peer(self, name: str) -> PeerRow | None:
         """Return a peer's times; None where it is not named."""
         return next((peer for peer in self.row.peers if peer.name == name), None)
+
+
+def family_of(case: RowCase | Case) -> str:
+    """Return the name of a case's family; see `RowView.family`."""
+    kind = "" if case.generator == "random" else f"{case.generator}, "
+    return f"{kind}{case.num_q_heads}/{case.num_kv_heads} {case.storage}"
 
 
 def views(receipt: AbReceipt) -> tuple[RowView, ...]:

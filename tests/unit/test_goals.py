@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -410,6 +411,8 @@ def test_a_receipt_that_does_not_count_meets_nothing(
     printed = capsys.readouterr().out
     assert f"h200.json of promote-oxide does not count: {code}: " in printed
     assert "0 of 3 goals met" in printed
+    assert run(["goals", "--markdown", *evidence(tmp_path, content, names=["h200"])]) == 1
+    assert "| ratio | 16/4 f16 | – | ⚠ 0.9" in capsys.readouterr().out
 
 
 def test_receipts_of_other_devices_are_passed_over_in_a_folder_and_refused_by_name(
@@ -474,10 +477,25 @@ def test_without_a_folder_of_evidence_there_is_one_line(tmp_path: Path, capsys: 
     assert capsys.readouterr().err == "diffcheck: goals: 'h201' is not allowed; allowed: h200\n"
 
 
-def test_markdown_has_the_same_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_has_a_column_a_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["goals", "--markdown", *evidence(tmp_path, receipt())]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum(line.startswith("| ratio | random-") for line in lines) == 4
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    assert ["goal", "rows", "peer", "4,096", "8,192", "20,000", "60,000"] in rows
+    found = {tuple(row[:3]): row[3:] for row in rows}
+    assert found["floor", "16/4 f16", "–"][:2] == ["–", "–"]
+    assert all("≤" in cell for cell in found["floor", "16/4 f16", "–"][2:])
+    assert all(re.fullmatch(r"0\.9\d+–0\.9\d+", cell) for cell in found["ratio", "16/4 f16", "–"])
     assert lines[-1] == "3 of 3 goals met, 8 of 8 rows of them"
-    widths = {line.count("|") for line in lines if line.startswith("| ratio | r")}
-    assert len(widths) == 1
+
+
+def test_markdown_marks_what_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = receipt()
+    slow = content["rows"][place(content, NAME)]
+    slow["timing"] = comparison(slow["timing"]["baseline_us"], 1.1)
+    drop_row(content, place(content, ROWS[1]))
+    assert run(["goals", "--markdown", *evidence(tmp_path, content)]) == 1
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ratio | 16/4 f16")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")][3:]
+    assert [cell.startswith("✗") for cell in cells] == [False, True, False, True]
+    assert cells[1] == "✗ not measured"

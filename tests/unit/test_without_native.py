@@ -41,6 +41,8 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         f"1 receipt diff {a} {b}",
         f"0 receipt import {ROOT / 'tests' / 'data' / 'imports' / 'rows.json'}",
         f"0 receipt export {small}",
+        f"0 roofline {small}",
+        f"0 plot times {small} -o {tmp_path / 'times.svg'}",
         f"0 decide promote-oxide --evidence {promoted}",
         f"10 decide promote-oxide --evidence {held}",
         f"1 goals --evidence {held}",
