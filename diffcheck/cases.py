@@ -30,9 +30,10 @@ class Case:
     """One decode call: q `[num_q_heads, head_dim]` f32 against K and V `[kv_len, num_kv_heads, head_dim]`.
 
     Where `stage` is "reduce", the reduce kernel alone: it merges hand-made partials of the splits that the plan has.
-    `storage` is the dtype of K and V. `policy` is the split policy, spelled as in the contract ("one-wave", "fixed:3",
-    "chunk:7"). `layout` names how the arrays lie in memory (see `diffcheck.layouts`). `expect` is "exact" where the
-    generator knows every word of the result, and "bound" where the oracle and a derived bound decide.
+    `storage` is the dtype of K and V. `policy` is the split policy, spelled as in the contract ("fixed:3", "chunk:7"),
+    or "table" for that of the call's row in the tile table. `layout` names how the arrays lie in memory (see
+    `diffcheck.layouts`). `expect` is "exact" where the generator knows every word of the result, and "bound" where the
+    oracle and a derived bound decide.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Case:
     generator: str
     expect: Expect
     head_dim: int = 256
-    policy: str = "one-wave"
+    policy: str = "table"
     layout: str = "dense"
     seed: int = 0
     suites: tuple[str, ...] = ("matrix",)

@@ -7,9 +7,15 @@ its formulas a second time; `diffcheck.parity.prepare` holds every case's plan t
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, Protocol, SupportsIndex
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol, SupportsIndex
+
+import tomli
 
 from diffcheck.cases import Case
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 MOST_SPLITS = 65_535
 LEAST_CHUNK = 64
@@ -87,6 +93,10 @@ class WholePlan(Protocol):
         """How a block walks its split."""
 
     @property
+    def table(self) -> str:
+        """Name of the tile table."""
+
+    @property
     def partial_launch(self) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Grid and block of the partial kernel."""
 
@@ -101,24 +111,38 @@ class PlanFault(NamedTuple):
     text: str
 
 
-def plan_faults(plan: WholePlan, case: Case, profile: str) -> list[PlanFault]:
-    """Return what is wrong with the plan of a case for a device profile; nothing for one that the contract allows."""
+class TileChoice(NamedTuple):
+    """What a table has for a call."""
+
+    tile: str
+    policy: str
+
+
+def plan_faults(plan: WholePlan, case: Case, profile: str, tiles: TileTable | None = None) -> list[PlanFault]:
+    """Return what is wrong with the plan of a case for a device profile; nothing for one that the contract allows.
+
+    `tiles` is the table that it was to be planned by; None stands for the one that is built in.
+    """
+    from rust_kernel.plan import TileTable
+
+    table = TileTable.built_in() if tiles is None else tiles
+    chosen = choice_of(table.text, plan.profile.arch, case)
     found: list[PlanFault] = []
     if not 1 <= plan.n_splits <= MOST_SPLITS:
         found.append(PlanFault("number of splits", f"{plan.n_splits} splits; allowed: 1 to {MOST_SPLITS}"))
     else:
         found += _keys(plan)
-    asked = (case.kv_len, case.num_kv_heads, case.group_size, case.head_dim, case.storage, case.policy, profile)
+    policy = chosen.policy if case.policy == "table" else case.policy
+    asked = (case.kv_len, case.num_kv_heads, case.group_size, case.head_dim, case.storage, policy, profile, table.name)
     heads = (plan.num_kv_heads, plan.group_size, plan.head_dim)
-    planned = (plan.kv_len, *heads, plan.storage, plan.policy, plan.profile.name)
+    planned = (plan.kv_len, *heads, plan.storage, plan.policy, plan.profile.name, plan.table)
     if planned != asked:
         found.append(PlanFault("the call that was asked for", f"planned for {planned}, asked for {asked}"))
     chunk = chunk_of(plan.policy, plan.kv_len, plan.num_kv_heads, plan.profile)
     if plan.chunk != chunk:
         found.append(PlanFault("chunk of the policy", f"chunk {plan.chunk}; {plan.policy} makes {chunk}"))
-    tile = tile_of(plan.storage, plan.group_size)
-    if plan.tile.name != tile:
-        found.append(PlanFault("tile of the table", f"tile {plan.tile.name}; the table has {tile}"))
+    if plan.tile.name != chosen.tile:
+        found.append(PlanFault("tile of the table", f"tile {plan.tile.name}; the table has {chosen.tile}"))
     grid = (plan.num_kv_heads, plan.n_splits, 1)
     if plan.partial_launch[0] != grid:
         found.append(PlanFault("grid", f"grid {plan.partial_launch[0]}; the plan's is {grid}"))
@@ -162,7 +186,30 @@ def chunk_of(policy: str, kv_len: int, num_kv_heads: int, profile: ProfileLike) 
     return max(LEAST_CHUNK, -(-kv_len // target))
 
 
-def tile_of(storage: str, group_size: int) -> str:
-    """Return the name of the tile for head_dim 256 (the contract's table)."""
-    wide = group_size <= (6 if storage == "f16" else 4)
-    return "w12r4" if wide else "w8r4"
+def choice_of(text: str, arch: int, case: Case) -> TileChoice:
+    """Return tile and policy of a case by the text of a table. Raises `ValueError` where not exactly one row fits."""
+    wanted = {"arch": arch, "group_size": case.group_size, "kv_len": case.kv_len}
+    fitting = [
+        row
+        for row in _rows(text)
+        if (row["head_dim"], row["storage"]) == (case.head_dim, case.storage)
+        and all(_holds(str(row[field]), value) for field, value in wanted.items())
+    ]
+    if len(fitting) != 1:
+        raise ValueError(f"tiles: {len(fitting)} rows fit {case.name} on sm_{arch}")
+    (row,) = fitting
+    return TileChoice(f"w{row['warps']}r{row['rows']}", str(row["policy"]))
+
+
+@lru_cache(maxsize=16)
+def _rows(text: str) -> tuple[dict[str, object], ...]:
+    return tuple(tomli.loads(text)["row"])
+
+
+def _holds(span: str, value: int) -> bool:
+    """Whether `any`, `N`, `N-M` or `N-` has a number."""
+    if span == "any":
+        return True
+    first, dash, last = span.partition("-")
+    end = last if dash else first
+    return int(first) <= value and (not end or value <= int(end))

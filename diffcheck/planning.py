@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from diffcheck.cases import Case
 
 if TYPE_CHECKING:
-    from rust_kernel.plan import Plan
+    from rust_kernel.plan import Plan, TileTable
 
 GENERIC = "generic"
 """The profile of a device that has none of its own."""
@@ -46,8 +46,11 @@ class PlanLike(Protocol):
         """The tile of the partial kernel."""
 
 
-def plan_for(case: Case, profile: str = "h200") -> Plan:
-    """Make the plan of `case` for a device profile; raises `rust_kernel.plan.PlanError` if there is none."""
+def plan_for(case: Case, profile: str = "h200", tiles: TileTable | None = None) -> Plan:
+    """Make the plan of `case` for a device profile by a tile table; None stands for the one that is built in.
+
+    Raises `rust_kernel.plan.PlanError` if there is none.
+    """
     # The native module is needed here and not to list cases or to read receipts.
     from rust_kernel.plan import make_plan
 
@@ -59,6 +62,7 @@ def plan_for(case: Case, profile: str = "h200") -> Plan:
         storage=case.storage,
         policy=case.policy,
         profile=profile,
+        tiles=tiles,
     )
 
 

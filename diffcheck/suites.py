@@ -50,12 +50,12 @@ def case(
     storage: Storage,
     *,
     suites: tuple[str, ...] = MATRIX,
-    policy: str = "one-wave",
+    policy: str = "table",
     layout: str = "dense",
     seed: int = 0,
 ) -> Case:
     """Make a case whose name says everything in which it differs from the usual."""
-    extras = [policy.replace(":", "") if policy != "one-wave" else "", layout if layout != "dense" else ""]
+    extras = [policy.replace(":", "") if policy != "table" else "", layout if layout != "dense" else ""]
     extras.append(f"seed{seed}" if seed else "")
     name = "-".join([generator, f"{heads[0]}x{heads[1]}", f"L{kv_len}", storage, *(e for e in extras if e)])
     return Case(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -13,11 +13,19 @@ from py_builder_kernel.arrays import View, view_of
 from py_builder_kernel.checks import Geometry, whole_number
 from py_builder_kernel.gpu import Gpu, Kernel
 from py_builder_kernel.streams import stream_handle
-from rust_kernel.plan import DeviceProfile, Plan, make_plan, scratch_layout, tile_table
+from rust_kernel.plan import DeviceProfile, Plan, TileTable, make_plan, scratch_layout
 
 # Row numbers within a split are signed 32-bit numbers in the kernels.
 _MAX_CAPACITY = (1 << 31) - 1
 _MAX_HEADS = 65_535
+
+
+class _Sizes(TypedDict):
+    """The checked shape, as planner and geometry take it."""
+
+    num_q_heads: int
+    num_kv_heads: int
+    head_dim: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +108,10 @@ class SplitKDecode(_Decode):
 
     num_q_heads, num_kv_heads: 1 to 8 query heads a KV head. kv_capacity: the longest context of a call; it sizes the
     scratch, which is allocated here, once. head_dim: 256. storage: `f16` or `f32`, the type of K and V. policy: how
-    the context is split (`rust_kernel.plan.policies()`). profile: the device profile to plan for, by name or object;
-    None takes the one with the device's architecture and number of SMs, and `generic` for a device that has none. The
-    profile decides the splits and so the bits. device: the CUDA device, None for CuPy's current one.
+    the context is split (`rust_kernel.plan.policies()`), or `table`: as the tile table says. tiles: the table, None for
+    the one that is built in. profile: the device profile to plan for, by name or object; None takes the one with the
+    device's architecture and number of SMs, and `generic` for a device that has none. Profile and table decide the
+    splits and so the bits. device: the CUDA device, None for CuPy's current one.
 
     Makes ready every kernel that a `kv_len` up to the capacity can ask for. Raises PlanError, ArgumentTypeError or
     ArgumentValueError for what is not supported, DeviceUnavailableError where there is no CuPy, driver or device.
@@ -116,18 +125,20 @@ class SplitKDecode(_Decode):
         *,
         head_dim: int = 256,
         storage: str = "f16",
-        policy: str = "one-wave",
+        policy: str = "table",
         profile: str | DeviceProfile | None = None,
+        tiles: TileTable | None = None,
         device: int | None = None,
     ) -> None:
         sizes = _sizes(num_q_heads, num_kv_heads, kv_capacity, head_dim)
         # Refuses what has no kernel before a device is looked for.
-        self._plan_arguments: dict[str, Any] = {**sizes, "storage": storage, "policy": policy}
+        self._tiles = TileTable.built_in() if tiles is None else tiles
+        self._plan_arguments: dict[str, Any] = {**sizes, "storage": storage, "policy": policy, "tiles": self._tiles}
         make_plan(kv_len=kv_capacity, **self._plan_arguments, profile="generic" if profile is None else profile)
         gpu = Gpu(device)
         super().__init__(Geometry(**sizes, kv_capacity=int(kv_capacity), storage=storage, device=gpu.index), gpu)
         self.profile: DeviceProfile | str = gpu.profile() if profile is None else profile
-        layout = scratch_layout(kv_capacity=kv_capacity, **sizes, policy=policy, profile=self.profile)
+        layout = scratch_layout(kv_capacity=kv_capacity, **self._plan_arguments, profile=self.profile)
         self._scratch = gpu.empty((layout.total_bytes,), "uint8")
         base = int(self._scratch.data.ptr)
         offsets = (layout.part_m_offset, layout.part_s_offset, layout.part_acc_offset)
@@ -141,7 +152,7 @@ class SplitKDecode(_Decode):
 
     def _entries(self) -> tuple[str, ...]:
         """The entries of every tile that a call can use: a call's tile changes only where a row of the table starts."""
-        starts = {row["kv_len"][0] for row in tile_table()} | {1}
+        starts = {max(1, row["kv_len"][0]) for row in self._tiles.rows} | {1}
         plans = [self.plan(start) for start in sorted(starts) if start <= self.kv_capacity]
         return tuple(dict.fromkeys(entry for plan in plans for entry in (plan.partial_entry, plan.reduce_entry)))
 
@@ -186,7 +197,7 @@ class NaiveDecode(_Decode):
         self._kernel.launch(*self._shape, args, call.stream)
 
 
-def _sizes(num_q_heads: object, num_kv_heads: object, kv_capacity: object, head_dim: object) -> dict[str, int]:
+def _sizes(num_q_heads: object, num_kv_heads: object, kv_capacity: object, head_dim: object) -> _Sizes:
     whole_number("kv_capacity", kv_capacity, 1, _MAX_CAPACITY)
     return {
         "num_q_heads": whole_number("num_q_heads", num_q_heads, 1, _MAX_HEADS),

@@ -27,6 +27,7 @@ __all__ = [
     "ScratchLayout",
     "SplitKDecode",
     "Tile",
+    "TileTable",
     "choose_target",
     "decode",
     "exp",
@@ -144,7 +145,7 @@ class Plan:
         """Storage of K and V."""
     @property
     def policy(self) -> str:
-        """The split policy, as it was asked for."""
+        """The split policy: the one that was asked for, or the table's."""
     @property
     def profile(self) -> DeviceProfile:
         """The device that was planned for."""
@@ -164,8 +165,14 @@ class Plan:
     def tile(self) -> Tile:
         """How a block walks its split."""
     @property
+    def table(self) -> str:
+        """Name of the tile table that it was planned by; see `TileTable.name`."""
+    @property
     def key(self) -> str:
-        """Everything but the inputs that decides the bits: contract, profile, policy, chunk and tile."""
+        """Everything but the inputs that decides the bits: contract, profile, policy, chunk and tile.
+
+        Where another table than the contract's was asked, its name, too.
+        """
     @property
     def partial_entry(self) -> str:
         """Name of the partial kernel (`docs/contract.md`, section 8)."""
@@ -216,7 +223,7 @@ class ScratchLayout:
 
 @type_check_only
 class _TileRow(TypedDict):
-    """One row of the tile table; every range holds both its ends."""
+    """One row of a tile table; every range holds both its ends."""
 
     arch: tuple[int, int]
     head_dim: int
@@ -224,6 +231,42 @@ class _TileRow(TypedDict):
     group_size: tuple[int, int]
     kv_len: tuple[int, int]
     tile: Tile
+    policy: str
+    source: Literal["reasoned", "measured"]
+    result: str | None
+    ground: str
+
+@final
+class TileTable:
+    """Which tile and which policy a call gets: exactly one row fits each supported call."""
+
+    @staticmethod
+    def built_in() -> TileTable:
+        """The contract's table."""
+    @staticmethod
+    def load(path: str | PathLike[str]) -> TileTable:
+        """Reads a file; raises PlanError for one that cannot be read, or as `parse`."""
+    @staticmethod
+    def parse(text: str) -> TileTable:
+        """Reads a text of schema `splitk-tiles/1`.
+
+        Raises PlanError, with one line that names the row, for a word or number that no row may have, and the rows, for
+        two that fit one call and for a call that none fits.
+        """
+    @property
+    def name(self) -> str:
+        """How plans name it: `tuned-` and the start of its SHA-256; for the one that is built in, the contract."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its text, in hex."""
+    @property
+    def text(self) -> str:
+        """The text that it was read from."""
+    @property
+    def rows(self) -> list[_TileRow]:
+        """Its rows, in the order of the text."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 def make_plan(
     *,
@@ -232,10 +275,15 @@ def make_plan(
     num_kv_heads: SupportsIndex,
     head_dim: SupportsIndex = 256,
     storage: str = "f16",
-    policy: str = "one-wave",
+    policy: str = "table",
     profile: str | DeviceProfile = "h200",
+    tiles: TileTable | None = None,
 ) -> Plan:
-    """Plans a call (`docs/contract.md`, section 3). Raises PlanError when the call is not supported."""
+    """Plans a call (`docs/contract.md`, section 3). Raises PlanError when the call is not supported.
+
+    policy: one of `policies()`, or `table` for that of the call's row in the tile table. tiles: the table; None stands
+    for the one that is built in.
+    """
 
 def max_splits(
     *,
@@ -252,10 +300,12 @@ def scratch_layout(
     num_q_heads: SupportsIndex,
     num_kv_heads: SupportsIndex,
     head_dim: SupportsIndex = 256,
-    policy: str = "one-wave",
+    storage: str = "f16",
+    policy: str = "table",
     profile: str | DeviceProfile = "h200",
+    tiles: TileTable | None = None,
 ) -> ScratchLayout:
-    """The scratch that every call with `kv_len <= kv_capacity` fits into. Raises PlanError as `make_plan`."""
+    """The scratch that every call with `kv_len <= kv_capacity` fits into. Arguments and errors as `make_plan`."""
 
 def profiles() -> list[DeviceProfile]:
     """Every known device profile."""
@@ -264,7 +314,7 @@ def policies() -> list[str]:
     """How every split policy is written, `N` standing for its argument."""
 
 def tile_table() -> list[_TileRow]:
-    """The tile table of the contract: exactly one row fits each supported call."""
+    """The rows of `TileTable.built_in()`."""
 
 # --- rust_kernel.twin -------------------------------------------------------------------------------------------------
 
@@ -557,7 +607,8 @@ class SplitKDecode:
 
     The interface of `py_builder_kernel.SplitKDecode`. num_q_heads, num_kv_heads: 1 to 8 query heads a KV head.
     kv_capacity: the longest context of a call; it sizes the scratch, which is allocated here, once. head_dim: 256.
-    storage: `f16` or `f32`, the type of K and V. policy: how the context is split (`rust_kernel.plan.policies()`).
+    storage: `f16` or `f32`, the type of K and V. policy: how the context is split (`rust_kernel.plan.policies()`), or
+    `table`: as the tile table says. tiles: the table; None stands for the one that is built in.
     profile: the device profile to plan for, by name or object; None takes the one with the device's architecture and
     number of multiprocessors, and `generic` for a device that has none. The profile decides the splits and so the bits.
 
@@ -581,8 +632,9 @@ class SplitKDecode:
         *,
         head_dim: SupportsIndex = 256,
         storage: str = "f16",
-        policy: str = "one-wave",
+        policy: str = "table",
         profile: str | DeviceProfile | None = None,
+        tiles: TileTable | None = None,
         device: SupportsIndex | None = None,
         ptx_dir: str | PathLike[str] | None = None,
     ) -> SplitKDecode: ...

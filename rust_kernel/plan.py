@@ -1,7 +1,8 @@
 """The planner: where a call's context is cut, and with which tile it is walked (`docs/contract.md`, section 3).
 
 Everything here is a pure function of numbers. Splits and tile decide the bits of a result, so a plan is made once and
-handed to every arm; two results may be compared to the bit only when their plans have the same `Plan.key`.
+handed to every arm; two results may be compared to the bit only when their plans have the same `Plan.key`. Which tile
+and which policy a call gets is data, a `TileTable`: the contract's is built in, and another may be given in its place.
 
     >>> plan = make_plan(kv_len=4096, num_q_heads=16, num_kv_heads=4)
     >>> plan.chunk, plan.n_splits
@@ -19,6 +20,7 @@ from rust_kernel._native import (
     PlanError,
     ScratchLayout,
     Tile,
+    TileTable,
     make_plan,
     max_splits,
     policies,
@@ -35,6 +37,7 @@ __all__ = [
     "PlanError",
     "ScratchLayout",
     "Tile",
+    "TileTable",
     "make_plan",
     "max_splits",
     "policies",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.peers import OpenPeer
@@ -12,6 +12,9 @@ from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.receipts.ab.host import HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
 from diffcheck.receipts.metrics import Check
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 BASELINE, CANDIDATE, BASELINE_AGAIN, EMPTY = "baseline", "candidate", "baseline again", "empty"
 """Names of a row's graphs; `baseline again` is another graph of the same calls."""
@@ -76,6 +79,8 @@ class Bench(Protocol):
     target: str
     profile: str
     monitor: Monitor
+    tiles: TileTable | None
+    """The table that rows are planned by; None stands for the one that is built in."""
 
     def open_row(self, row: ExperimentRow) -> RowBench:
         """Prepare a row, run both arms and check them. Nothing is timed yet.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from diffcheck.ab.gpu_row import GpuRow, GpuSettings, Sided, gpu_errors
 from diffcheck.ab.nvml import Monitor, Nvml, open_monitor
@@ -21,6 +22,9 @@ from diffcheck.parity.prepare import Prepared, prepare
 from diffcheck.receipts.ab.host import HostFacts, KernelBuild, PtxasFacts
 from diffcheck.receipts.metrics import Check
 
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
+
 
 class GpuBench:
     """The current CUDA device. See `Bench`.
@@ -28,7 +32,7 @@ class GpuBench:
     Raises `MissingRequirementError` where there is none.
     """
 
-    def __init__(self, target: str | None = None, profile: str | None = None) -> None:
+    def __init__(self, target: str | None = None, profile: str | None = None, tiles: TileTable | None = None) -> None:
         executor = GpuExecutor()
         availability = executor.available()
         if not availability:
@@ -36,6 +40,7 @@ class GpuBench:
         self._executor = executor
         self.target = target or executor.default_target()
         self.profile = profile or executor.default_profile()
+        self.tiles = tiles
         self.pci_address = _pci_address()
         self.monitor: Monitor = open_monitor(self.pci_address)
         self._host = self._host_facts()
@@ -43,10 +48,12 @@ class GpuBench:
     def open_row(self, row: ExperimentRow) -> GpuRow:
         """Prepare a row and run both arms; see `Bench`."""
         arms = (_device_arm(row.baseline), _device_arm(row.candidate))
-        prepared = prepare(row.baseline_case, self.profile, reference_arm(), threads=0)
+        prepared = prepare(row.baseline_case, self.profile, reference_arm(), threads=0, tiles=self.tiles)
         others = {row.baseline: prepared, row.candidate: prepared}
         if row.candidate_case != row.baseline_case:
-            others[row.candidate] = prepare(row.candidate_case, self.profile, reference_arm(), threads=0)
+            others[row.candidate] = prepare(
+                row.candidate_case, self.profile, reference_arm(), threads=0, tiles=self.tiles
+            )
         runs = self._runs(arms, others)
         parity = _checks(runs)
         sides = tuple(self._side(arm, others[arm.name], runs) for arm in arms)

@@ -65,7 +65,7 @@ def facts_of(bench: Bench, asked: Asked) -> Facts:
         commit=source.commit,
         dirty=source.dirty,
         host=host,
-        subjects=run_subjects(arms, bench.target),
+        subjects=run_subjects(arms, bench.target, bench.tiles),
     )
     return Facts(header, AbTool(version=tool_version(), command=asked.command, source=source), host)
 

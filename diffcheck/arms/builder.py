@@ -49,8 +49,14 @@ class BuilderArm:
         return tuple(entry for entry in builder_entries(target) if entry.startswith("splitk_"))
 
     def kernel(self, entry: str, target: str) -> Kernel:
-        """Return one kernel; see `DeviceArm.kernel`."""
-        return built_kernel(choose("entry", entry, self.entries(target)), target)
+        """Return one kernel, of the table or of any other tile; see `DeviceArm.kernel`."""
+        from py_builder_kernel.kernels.registry import kernel_named
+
+        try:
+            known = entry.startswith("splitk_") and kernel_named(entry) is not None
+        except ValueError:
+            known = False
+        return built_kernel(entry if known else choose("entry", entry, self.entries(target)), target)
 
 
 def builder_entries(target: str) -> tuple[str, ...]:

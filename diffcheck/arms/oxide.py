@@ -12,7 +12,7 @@ from diffcheck.cases import STAGES, STORAGES, Stage, Storage
 from diffcheck.errors import choose
 from diffcheck.executors.base import Availability
 from diffcheck.executors.program import Program
-from diffcheck.oxide.abi import KernelAbi, planned_kernels
+from diffcheck.oxide.abi import KernelAbi, partial_kernel, planned_kernels
 from diffcheck.oxide.files import file_target, installed_files, installed_module
 
 
@@ -45,7 +45,7 @@ class OxideArm:
     def program(self, problem: Problem, target: str) -> Program:
         """Return partial + reduce for a problem; see `DeviceArm.program`."""
         entries = (problem.plan.partial_entry, problem.plan.reduce_entry)
-        kernels = _kernels(target)
+        kernels = _shipped(target)
         shared = [kernels[choose("entry", entry, kernels)].dynamic_shared for entry in entries]
         return splitk_program(problem, _text(entries, target), *shared)
 
@@ -54,8 +54,9 @@ class OxideArm:
         return tuple(_kernels(target))
 
     def kernel(self, entry: str, target: str) -> Kernel:
-        """Return one kernel; see `DeviceArm.kernel`."""
-        kernel = _kernels(target)[choose("entry", entry, self.entries(target))]
+        """Return one kernel, of the table or of a tile that the PTX has beside it; see `DeviceArm.kernel`."""
+        shipped = _shipped(target)
+        kernel = shipped[choose("entry", entry, shipped)]
         return Kernel(entry, _text((entry,), target), kernel.threads, kernel.dynamic_shared)
 
 
@@ -64,6 +65,14 @@ def _kernels(target: str) -> dict[str, KernelAbi]:
     # A file of an older architecture brings its own shared memory along.
     file = file_target(target, installed_files().targets())
     return {kernel.entry: kernel for kernel in planned_kernels(file)}
+
+
+@lru_cache(maxsize=8)
+def _shipped(target: str) -> dict[str, KernelAbi]:
+    """The table's kernels and, for other tables, partial kernels of whatever tile the PTX has."""
+    file = file_target(target, installed_files().targets())
+    others = {entry: partial_kernel(entry, file) for entry in installed_module(target).entries}
+    return {**{entry: abi for entry, abi in others.items() if abi is not None}, **_kernels(target)}
 
 
 @lru_cache(maxsize=64)

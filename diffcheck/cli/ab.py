@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from diffcheck import terminal
-from diffcheck.cli.options import check_files
+from diffcheck.cli.options import TilesFile, check_files, load_tiles
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.experiment.load import LoadedExperiment, load_experiment, load_hosts
 from diffcheck.experiment.rows import experiment_rows, select_rungs
@@ -38,6 +38,7 @@ def ab_command(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The receipt. Default: evidence/EXPERIMENT/HOST.json."),
     ] = None,
+    tiles: TilesFile = None,
     lock: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The GPU's lock file, shared by all who time on it.")
     ] = None,
@@ -64,7 +65,7 @@ def ab_command(
     lengths = _lengths(rungs)
     select_rungs(experiment_rows(asked.content), lengths)
     imported = _llama_cpp(llama_cpp, llama_cpp_commit)
-    bench = GpuBench()
+    bench = GpuBench(tiles=load_tiles(tiles))
     arch = bench.host(None).arch
     _check_host(host, arch)
     path = output or Path("evidence") / asked.content.name / f"{host or _slug(bench.host(None).device)}.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from pydantic import BaseModel
@@ -14,6 +14,9 @@ from diffcheck.cases import SUITES, Case, all_cases, select
 from diffcheck.errors import BadInputError, choose
 from diffcheck.executors.builds import BUILDS, Build
 from diffcheck.receipts.write import check_writable, write_json
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 JsonFile: TypeAlias = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Also write the result as JSON, whole or not at all.")
@@ -40,10 +43,29 @@ Target: TypeAlias = Annotated[
 ]
 
 
+TilesFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--tiles", metavar="FILE", help="Plan by this tile table, not by the one that is built in."),
+]
 BuildName: TypeAlias = Annotated[
     str | None,
     typer.Option("--build", metavar="NAME", help=f"Who assembles for a GPU: {', '.join(BUILDS)}. Default: jit."),
 ]
+
+
+def load_tiles(path: Path | None) -> TileTable | None:
+    """Return the tile table of a file; None for the one that is built in.
+
+    Raises `BadInputError` for a file that is no table: in one line, with the rows that are wrong.
+    """
+    if path is None:
+        return None
+    from rust_kernel.plan import PlanError, TileTable
+
+    try:
+        return TileTable.load(path)
+    except PlanError as error:
+        raise BadInputError(error.field, error.value, error.allowed) from error
 
 
 def choose_build(name: str) -> Build:

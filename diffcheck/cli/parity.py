@@ -21,11 +21,13 @@ from diffcheck.cli.options import (
     Profile,
     Suites,
     Target,
+    TilesFile,
     check_files,
     choose_build,
     choose_of_suites,
     choose_profile,
     choose_target,
+    load_tiles,
 )
 from diffcheck.cli.parity_table import show_cases, show_storage_errors
 from diffcheck.cli.selftest import run_with_progress
@@ -60,6 +62,7 @@ def parity_command(
         typer.Option("--unlike", metavar="sm_XX", help="Only cases whose programs differ from those of this target."),
     ] = None,
     profile: Profile = None,
+    tiles: TilesFile = None,
     build: BuildName = None,
     schedule: Annotated[
         int | None,
@@ -78,7 +81,7 @@ def parity_command(
     bound; guards, inputs and unwritten outputs are looked at too.
     """
     check_files(json, receipt)
-    cases = choose_of_suites(suite, case)
+    cases, table = choose_of_suites(suite, case), load_tiles(tiles)
     chosen_build = choose_build("jit" if build is None else build)
     selected, notes = select_executors(executor)
     executors = built(selected, chosen_build) if build is not None else selected
@@ -86,8 +89,8 @@ def parity_command(
     arms, setups = select_arms(arm or []), _setups(executors, target, profile)
     others = [choose_target(name) for name in unlike or []]
     for setup in setups if others else []:
-        cases = only_unlike(cases, arms, setup.target, others, setup.profile)
-    request = Request(cases, arms, reference_arm(), setups)
+        cases = only_unlike(cases, arms, setup.target, others, setup.profile, tiles=table)
+    request = Request(cases, arms, reference_arm(), setups, table)
     for note in notes if arm else [*notes, *left_out()]:
         terminal.console().print(f"left out: {note}", markup=False)
     report = _run(request)

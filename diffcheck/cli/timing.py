@@ -16,10 +16,12 @@ from diffcheck.cli.options import (
     Profile,
     Suite,
     Target,
+    TilesFile,
     check_files,
     choose_cases,
     choose_profile,
     choose_target,
+    load_tiles,
     write_file,
 )
 from diffcheck.cli.timing_table import show_timing
@@ -38,6 +40,7 @@ def timing_command(
     arm: Arms = None,
     target: Target = None,
     profile: Profile = None,
+    tiles: TilesFile = None,
     rounds: Annotated[int, typer.Option(min=3, max=1000, help="Replays of each graph.")] = 20,
     pause: Annotated[
         float, typer.Option(min=0.0, max=10.0, help="Seconds between rounds, against power limits.")
@@ -61,6 +64,7 @@ def timing_command(
         profile=choose_profile(executor.default_profile() if profile is None else profile),
         rounds=rounds,
         pause_s=pause,
+        tiles=load_tiles(tiles),
     )
     arms, reference = select_arms(arm or ["builder"]), reference_arm()
     require_exact(arms)

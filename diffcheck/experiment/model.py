@@ -33,7 +33,7 @@ class Arms(Model):
 
 
 class Split(Model):
-    """The split policy of each arm, spelled as in the contract (`one-wave`, `fixed:33`)."""
+    """The split policy of each arm, spelled as in the contract (`one-wave`, `fixed:33`); `table`: the tile table's."""
 
     baseline: Name
     candidate: Name

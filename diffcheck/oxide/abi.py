@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,10 @@ LANES = 32
 STORAGE_BYTES = {"f32": 4, "f16": 2}
 # Steps of K and V that wait in shared memory (ring.rs), where a block has room for them.
 RING_STEPS = 2
+
+_PARTIAL = re.compile(
+    r"splitk_partial_(?P<storage>f16|f32)_g(?P<group_size>\d+)_d(?P<head_dim>\d+)_w(?P<warps>\d+)r(?P<rows>\d+)"
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,15 @@ def planned_kernels(target: str) -> tuple[KernelAbi, ...]:
             tile = _Tile(row["storage"], group_size, row["head_dim"], row["tile"].warps, row["tile"].rows)
             partials.setdefault(tile.entry, tile.kernel(target))
     return (*partials.values(), *_reduces(sorted({row["head_dim"] for row in rows})))
+
+
+def partial_kernel(entry: str, target: str) -> KernelAbi | None:
+    """Return the partial kernel of a name, in the table or not; None for a name of another form."""
+    named = _PARTIAL.fullmatch(entry)
+    if named is None:
+        return None
+    numbers = {field: int(value) for field, value in named.groupdict().items() if field != "storage"}
+    return _Tile(storage=named["storage"], **numbers).kernel(target)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from diffcheck.receipts.cases import CaseFacts, PlanFacts, ReferenceCase
 from diffcheck.receipts.metrics import Check
 
 if TYPE_CHECKING:
-    from rust_kernel.plan import Plan
+    from rust_kernel.plan import Plan, TileTable
 
 
 @dataclass(frozen=True)
@@ -52,18 +52,18 @@ class Prepared:
         return Problem(name, self.inputs, allocate_outputs(self.case, self.plan.n_splits), self.plan)
 
 
-def prepare(case: Case, profile: str, reference: HostArm, threads: int) -> Prepared:
-    """Generate a case's inputs, make its plan and compute oracle and reference.
+def prepare(case: Case, profile: str, reference: HostArm, threads: int, tiles: TileTable | None = None) -> Prepared:
+    """Generate a case's inputs, make its plan by a tile table (None: the built-in) and compute oracle and reference.
 
     Raises `DiffcheckError` when the profile has no plan for the case, and for one that breaks the contract.
     """
     from rust_kernel.plan import PlanError
 
     try:
-        plan = plan_for(case, profile)
+        plan = plan_for(case, profile, tiles)
     except PlanError as error:
         raise DiffcheckError(f"case {case.name}: {error}") from error
-    broken = plan_faults(plan, case, profile)
+    broken = plan_faults(plan, case, profile, tiles)
     if broken:
         raise DiffcheckError(f"case {case.name}: the planner's plan breaks the contract: {broken[0].text}")
     inputs = generate_for(case, plan)

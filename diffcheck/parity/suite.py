@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from diffcheck.parity.judge_case import CaseRun, run_case
 from diffcheck.parity.prepare import prepare
 from diffcheck.receipts.cases import ReferenceCase, StorageError
 from diffcheck.workers import in_threads, usable_cores
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 # Above this many bytes of K and V a case is run alone: the oracle works in f64 and the naive arm widens, so several at
 # a time would not fit a small machine's memory.
@@ -40,6 +44,8 @@ class Request:
     arms: Sequence[DeviceArm]
     reference: HostArm
     setups: Sequence[Setup]
+    tiles: TileTable | None = None
+    """The table that plans are made by; None stands for the one that is built in."""
 
 
 @dataclass
@@ -95,7 +101,7 @@ def _run_setup(request: Request, setup: Setup, advance: Advance) -> list[CaseRun
         alike = replace(setup, executor=executor)
 
         def run_one(case: Case, alike: Setup = alike, threads: int = threads) -> CaseRun:
-            prepared = prepare(case, alike.profile, request.reference, threads)
+            prepared = prepare(case, alike.profile, request.reference, threads, request.tiles)
             return run_case(prepared, alike.executor, alike.target, request.arms)
 
         for _, run in in_threads(run_one, cases, workers):

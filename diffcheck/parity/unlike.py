@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from diffcheck.arms import DeviceArm, computes
 from diffcheck.cases import Case
 from diffcheck.errors import BadInputError
 from diffcheck.planning import plan_for
 
+if TYPE_CHECKING:
+    from rust_kernel.plan import Plan, TileTable
+
 
 def only_unlike(
-    cases: Sequence[Case], arms: Sequence[DeviceArm], target: str, others: Sequence[str], profile: str
+    cases: Sequence[Case],
+    arms: Sequence[DeviceArm],
+    target: str,
+    others: Sequence[str],
+    profile: str,
+    *,
+    tiles: TileTable | None = None,
 ) -> tuple[Case, ...]:
     """Return the cases in which some arm's kernels for `target` differ from those of each of `others`.
 
@@ -22,7 +32,7 @@ def only_unlike(
         case
         for case in cases
         if any(
-            not any(_alike(case, arm, target, other, profile) for other in others)
+            not any(_alike(case, plan_for(case, profile, tiles), arm, target, other) for other in others)
             for arm in arms
             if computes(arm, case)
         )
@@ -41,8 +51,7 @@ def essence(arm: DeviceArm, entry: str, target: str) -> tuple[str, int, int]:
     return "\n".join(kept), kernel.threads, kernel.dynamic_shared
 
 
-def _alike(case: Case, arm: DeviceArm, target: str, other: str, profile: str) -> bool:
-    plan = plan_for(case, profile)
+def _alike(case: Case, plan: Plan, arm: DeviceArm, target: str, other: str) -> bool:
     used = {plan.reduce_entry} if case.stage == "reduce" else {plan.partial_entry, plan.reduce_entry}
     # An arm with kernels of its own beside the contract's is taken to differ.
     if not used <= set(arm.entries(target)) or not used <= set(arm.entries(other)):

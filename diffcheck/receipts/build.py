@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from diffcheck.arms import get_arm
 from diffcheck.assemble.model import Assembled
@@ -18,6 +19,9 @@ from diffcheck.subjects.computed import tile_table_sha256
 from diffcheck.subjects.sources import cases_sha256
 from diffcheck.version import CONTRACT, tool_version
 
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
+
 
 def build_receipt(
     report: Report,
@@ -31,7 +35,7 @@ def build_receipt(
     request = report.request
     return Receipt.model_validate(
         {
-            "tool": _tool(command),
+            "tool": _tool(command, request.tiles),
             "contract": CONTRACT,
             "arms": [_arm(name) for name in (request.reference.name, *_took_part(report))],
             "status": "holds" if holds else "fails",
@@ -50,13 +54,13 @@ def _took_part(report: Report) -> list[str]:
     return [arm.name for arm in report.request.arms if arm.name in ran]
 
 
-def _tool(command: Sequence[str]) -> Tool:
+def _tool(command: Sequence[str], tiles: TileTable | None) -> Tool:
     return Tool(
         version=tool_version(),
         tree=source_tree(),
         command=recorded_command(command),
         cases_sha256=cases_sha256(),
-        tile_table_sha256=tile_table_sha256(),
+        tile_table_sha256=tile_table_sha256(tiles),
     )
 
 

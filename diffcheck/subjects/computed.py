@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from diffcheck import digest
 from diffcheck.suites import GEOMETRIES, RUNG_LENGTHS
 
-_POLICIES = ("note", "one-wave", "three-quarter-wave")
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
+
+_POLICIES = ("table", "note", "one-wave", "three-quarter-wave")
 
 
-def tile_table_sha256() -> str:
-    """Return the digest of the planner's tile table."""
+_DECISIVE = ("arch", "head_dim", "storage", "group_size", "kv_len", "policy")
+
+
+def tile_table_sha256(tiles: TileTable | None = None) -> str:
+    """Return the digest of what a tile table decides, without its grounds; None stands for the one that is built in."""
     from rust_kernel import plan
 
-    rows = [{**row, "tile": row["tile"].name} for row in plan.tile_table()]
-    return digest.of_text(json.dumps(rows, sort_keys=True))
+    rows = (plan.TileTable.built_in() if tiles is None else tiles).rows
+    decisive = [
+        {**{key: value for key, value in row.items() if key in _DECISIVE}, "tile": row["tile"].name} for row in rows
+    ]
+    return digest.of_text(json.dumps(decisive, sort_keys=True))
 
 
 def plans_sha256() -> str:

@@ -65,7 +65,7 @@ def locked_sources() -> dict[str, str]:
 
 def _of_folder(folder: Path) -> str:
     hasher = hashlib.sha256()
-    for path in sorted(folder.rglob("*.rs")):
+    for path in sorted((*folder.rglob("*.rs"), *folder.rglob("*.toml"))):
         content = path.read_bytes()
         hasher.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
         hasher.update(content)

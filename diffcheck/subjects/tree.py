@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from diffcheck import digest
 from diffcheck.arms import get_arm
@@ -14,6 +15,9 @@ from diffcheck.receipts.ab.subjects import ArmPtx, Subjects
 from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
 from diffcheck.subjects.lock import RENEW, Lock, read_lock
 from diffcheck.subjects.sources import BUILDER, cases_sha256, timing_sha256
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 
 def tree_subjects(arms: Sequence[str], target: str, lock: Lock | None = None) -> Subjects:
@@ -56,9 +60,10 @@ class TreeHashes:
         return self._known[arms, arch]
 
 
-def run_subjects(arms: Sequence[str], target: str) -> Subjects:
+def run_subjects(arms: Sequence[str], target: str, tiles: TileTable | None = None) -> Subjects:
     """Return the same for a receipt that is about to be written, after checking the lock against the native module.
 
+    `tiles` is the tile table that calls were planned by; None stands for the one that is built in.
     Raises `DiffcheckError` when the lock does not describe what runs here: a receipt would then name another thing.
     """
     lock = read_lock()
@@ -68,7 +73,8 @@ def run_subjects(arms: Sequence[str], target: str) -> Subjects:
     moved += ["builder's PTX"] if lock.builder_ptx != builder_ptx_sha256() else []
     if moved:
         raise DiffcheckError(f"the tree's hashes are out of date ({', '.join(moved)}); renew them: {RENEW}")
-    return tree_subjects(arms, target, lock)
+    subjects = tree_subjects(arms, target, lock)
+    return subjects if tiles is None else subjects.model_copy(update={"tile_table_sha256": tile_table_sha256(tiles)})
 
 
 def newest_target(arch: str, lock: Lock) -> str:

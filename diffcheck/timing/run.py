@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from diffcheck.timing.graph import Timed, capture, choose_calls, sample_interlea
 from diffcheck.timing.model import TimedCase, Variant
 from diffcheck.timing.sets import DeviceSets, count_sets, timing_inputs, upload
 
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
+
 # Grids of the read-only floor, in blocks of 512 threads an SM: which one is best depends on the bytes.
 FLOOR_BLOCKS_PER_SM = (1, 2, 4)
 
@@ -38,6 +41,8 @@ class Settings:
     profile: str
     rounds: int
     pause_s: float
+    tiles: TileTable | None = None
+    """The table that plans are made by; None stands for the one that is built in."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Candidate:
 
 def time_case(case: Case, arms: Sequence[DeviceArm], reference: HostArm, settings: Settings) -> TimedCase:
     """Time every arm on one case; then compare each one that promises the reference's bits with the reference."""
-    plan = plan_for(case, settings.profile)
+    plan = plan_for(case, settings.profile, settings.tiles)
     inputs = timing_inputs(case)
     problem = Problem(case.name, inputs, allocate_outputs(case, plan.n_splits), plan)
     programs = {arm.name: arm.program(problem, settings.target) for arm in arms}

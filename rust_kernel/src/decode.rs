@@ -12,7 +12,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use splitk_cuda::{Call, Config, Context, DeviceBuffer, MAX_CAPACITY, PtxSet, SplitKDecode};
-use splitk_plan::{Geometry, Policy, Storage};
+use splitk_plan::{Geometry, PolicyChoice, Storage};
 
 pub use errors::{ContextError, CudaError, DeviceUnavailableError, PtxSetError, declare_attributes};
 pub use outcome::PyDeviceArray;
@@ -22,6 +22,7 @@ use crate::errors::plan_error;
 use crate::plan::{
     DEFAULT_HEAD_DIM, DEFAULT_POLICY, DEFAULT_STORAGE, PyDeviceProfile, PyPlan, count, device_profile, parsed,
 };
+use crate::table::table_of;
 use arrays::view_of;
 use errors::decode_error;
 use outcome::LetGo;
@@ -40,9 +41,9 @@ impl PySplitKDecode {
     #[new]
     #[pyo3(
         signature = (num_q_heads, num_kv_heads, kv_capacity, *, head_dim=None, storage=None, policy=None, profile=None,
-                     device=None, ptx_dir=None),
-        text_signature = "(num_q_heads, num_kv_heads, kv_capacity, *, head_dim=256, storage='f16', policy='one-wave', \
-                          profile=None, device=None, ptx_dir=None)"
+                     tiles=None, device=None, ptx_dir=None),
+        text_signature = "(num_q_heads, num_kv_heads, kv_capacity, *, head_dim=256, storage='f16', policy='table', \
+                          profile=None, tiles=None, device=None, ptx_dir=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "the builder's SplitKDecode takes as many")]
     fn new(
@@ -54,6 +55,7 @@ impl PySplitKDecode {
         storage: Option<&Bound<'_, PyAny>>,
         policy: Option<&Bound<'_, PyAny>>,
         profile: Option<&Bound<'_, PyAny>>,
+        tiles: Option<&Bound<'_, PyAny>>,
         device: Option<&Bound<'_, PyAny>>,
         ptx_dir: Option<PathBuf>,
     ) -> PyResult<Self> {
@@ -61,10 +63,10 @@ impl PySplitKDecode {
         let (q_heads, kv_heads) = (count("num_q_heads", num_q_heads)?, count("num_kv_heads", num_kv_heads)?);
         let head_dim = head_dim.map_or(Ok(DEFAULT_HEAD_DIM), |value| count("head_dim", value))?;
         let storage: Storage = parsed("storage", storage, DEFAULT_STORAGE, py)?;
-        let policy: Policy = parsed("policy", policy, DEFAULT_POLICY, py)?;
+        let policy: PolicyChoice = parsed("policy", policy, DEFAULT_POLICY, py)?;
         let geometry = Geometry::new(q_heads, kv_heads, head_dim, storage).map_err(|error| plan_error(py, &error))?;
         let profile = profile.map(|value| device_profile(Some(value), py)).transpose()?;
-        let config = Config { geometry, kv_capacity, policy, profile };
+        let config = Config { geometry, kv_capacity, policy, profile, tiles: table_of(tiles)? };
         config.check().map_err(|error| decode_error(py, &error))?;
         let device = device.map(|value| integer("device", value, 0, i32::MAX as u32)).transpose()?;
         // Opens the driver, may make a context, assembles PTX, allocates: all of it may take long.

@@ -10,6 +10,7 @@ mod decode;
 mod errors;
 mod plan;
 mod ptx;
+mod table;
 mod twin;
 
 use pyo3::prelude::*;
@@ -28,10 +29,11 @@ mod _native {
     #[pymodule_export]
     use super::plan::{
         PyDeviceProfile, PyPlan, PyScratchLayout, PyTile, make_plan, max_splits, policies, profiles, scratch_layout,
-        tile_table,
     };
     #[pymodule_export]
     use super::ptx::{PyEntryInfo, PyLaunchStats, PyMemory, PyPtxModule, launch, machine_version};
+    #[pymodule_export]
+    use super::table::{PyTileTable, tile_table};
     #[pymodule_export]
     use super::twin::{decode, exp, faults, partial, reduce, simd_available, source_sha256};
 

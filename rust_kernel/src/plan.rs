@@ -5,15 +5,17 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-use splitk_plan::{DeviceProfile, Geometry, Plan, PlanError, PlanRequest, Policy, ScratchLayout, Storage, Tile};
+use pyo3::types::PyString;
+use splitk_plan::{DeviceProfile, Geometry, Plan, PlanError, PlanRequest, Policy, ScratchLayout, Tile};
 
 use crate::arguments::{BadArgument, integer, word, wrong_type};
 use crate::errors::plan_error;
+use crate::table::table_of;
 
 pub const DEFAULT_HEAD_DIM: u32 = 256;
 pub const DEFAULT_STORAGE: &str = "f16";
-pub const DEFAULT_POLICY: &str = "one-wave";
+pub const DEFAULT_POLICY: &str = splitk_plan::PolicyChoice::TABLE;
+const DEFAULT_BOUND_POLICY: &str = "one-wave";
 const DEFAULT_PROFILE: &str = "h200";
 
 /// Grid or block of a launch.
@@ -145,6 +147,11 @@ impl PyPlan {
     }
 
     #[getter]
+    fn table(&self) -> String {
+        self.0.table.to_string()
+    }
+
+    #[getter]
     fn key(&self) -> String {
         self.0.key()
     }
@@ -233,9 +240,10 @@ impl PyScratchLayout {
 /// Plans a call; raises `PlanError` when it is not supported.
 #[pyfunction]
 #[pyo3(
-    signature = (*, kv_len, num_q_heads, num_kv_heads, head_dim=None, storage=None, policy=None, profile=None),
-    text_signature = "(*, kv_len, num_q_heads, num_kv_heads, head_dim=256, storage='f16', policy='one-wave', \
-                      profile='h200')"
+    signature = (*, kv_len, num_q_heads, num_kv_heads, head_dim=None, storage=None, policy=None, profile=None,
+                 tiles=None),
+    text_signature = "(*, kv_len, num_q_heads, num_kv_heads, head_dim=256, storage='f16', policy='table', \
+                      profile='h200', tiles=None)"
 )]
 #[expect(clippy::too_many_arguments, reason = "as many numbers as the contract plans from")]
 pub fn make_plan(
@@ -247,6 +255,7 @@ pub fn make_plan(
     storage: Option<&Bound<'_, PyAny>>,
     policy: Option<&Bound<'_, PyAny>>,
     profile: Option<&Bound<'_, PyAny>>,
+    tiles: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyPlan> {
     let request = PlanRequest {
         kv_len: count("kv_len", kv_len)?,
@@ -257,7 +266,7 @@ pub fn make_plan(
         policy: parsed("policy", policy, DEFAULT_POLICY, py)?,
         profile: device_profile(profile, py)?,
     };
-    Plan::new(&request).map(PyPlan).map_err(|error| plan_error(py, &error))
+    Plan::by_table(&request, &*table_of(tiles)?).map(PyPlan).map_err(|error| plan_error(py, &error))
 }
 
 /// Most splits that any call with `1 <= kv_len <= kv_capacity` has.
@@ -274,32 +283,39 @@ pub fn max_splits(
     profile: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u32> {
     let (kv_capacity, num_kv_heads) = (count("kv_capacity", kv_capacity)?, count("num_kv_heads", num_kv_heads)?);
-    let (policy, profile) = (parsed("policy", policy, DEFAULT_POLICY, py)?, device_profile(profile, py)?);
+    let (policy, profile) = (parsed("policy", policy, DEFAULT_BOUND_POLICY, py)?, device_profile(profile, py)?);
     splitk_plan::max_splits(kv_capacity, num_kv_heads, policy, &profile).map_err(|error| plan_error(py, &error))
 }
 
 /// The scratch that every call with `kv_len <= kv_capacity` fits into.
 #[pyfunction]
 #[pyo3(
-    signature = (*, kv_capacity, num_q_heads, num_kv_heads, head_dim=None, policy=None, profile=None),
-    text_signature = "(*, kv_capacity, num_q_heads, num_kv_heads, head_dim=256, policy='one-wave', profile='h200')"
+    signature = (*, kv_capacity, num_q_heads, num_kv_heads, head_dim=None, storage=None, policy=None, profile=None,
+                 tiles=None),
+    text_signature = "(*, kv_capacity, num_q_heads, num_kv_heads, head_dim=256, storage='f16', policy='table', \
+                      profile='h200', tiles=None)"
 )]
+#[expect(clippy::too_many_arguments, reason = "as many numbers as the contract plans from")]
 pub fn scratch_layout(
     py: Python<'_>,
     kv_capacity: &Bound<'_, PyAny>,
     num_q_heads: &Bound<'_, PyAny>,
     num_kv_heads: &Bound<'_, PyAny>,
     head_dim: Option<&Bound<'_, PyAny>>,
+    storage: Option<&Bound<'_, PyAny>>,
     policy: Option<&Bound<'_, PyAny>>,
     profile: Option<&Bound<'_, PyAny>>,
+    tiles: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyScratchLayout> {
     let kv_capacity = count("kv_capacity", kv_capacity)?;
     let (num_q_heads, num_kv_heads) = (count("num_q_heads", num_q_heads)?, count("num_kv_heads", num_kv_heads)?);
     let head_dim = head_dim.map_or(Ok(DEFAULT_HEAD_DIM), |value| count("head_dim", value))?;
     let (policy, profile) = (parsed("policy", policy, DEFAULT_POLICY, py)?, device_profile(profile, py)?);
-    // The scratch is f32 whatever K and V are, so any storage gives the same layout.
-    let layout = Geometry::new(num_q_heads, num_kv_heads, head_dim, Storage::F32)
-        .and_then(|geometry| ScratchLayout::new(&geometry, kv_capacity, policy, &profile))
+    // The scratch is f32 whatever K and V are, but the table's policy may depend on their storage.
+    let storage = parsed("storage", storage, DEFAULT_STORAGE, py)?;
+    let table = table_of(tiles)?;
+    let layout = Geometry::new(num_q_heads, num_kv_heads, head_dim, storage)
+        .and_then(|geometry| ScratchLayout::new(&geometry, kv_capacity, policy, &profile, &table))
         .map_err(|error| plan_error(py, &error))?;
     Ok(PyScratchLayout {
         max_splits: layout.max_splits,
@@ -323,24 +339,6 @@ pub fn profiles() -> Vec<PyDeviceProfile> {
 #[pyfunction]
 pub fn policies() -> Vec<String> {
     Policy::spellings().collect()
-}
-
-/// The tile table of the contract: exactly one row fits each supported call.
-#[pyfunction]
-pub fn tile_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    splitk_plan::tile::TILE_TABLE
-        .iter()
-        .map(|row| {
-            let dict = PyDict::new(py);
-            dict.set_item("arch", row.arch)?;
-            dict.set_item("head_dim", row.head_dim)?;
-            dict.set_item("storage", row.storage.word())?;
-            dict.set_item("group_size", row.group_size)?;
-            dict.set_item("kv_len", row.kv_len)?;
-            dict.set_item("tile", PyTile::from(row.tile()))?;
-            Ok(dict)
-        })
-        .collect()
 }
 
 fn as_tuples((grid, block): ([u32; 3], [u32; 3])) -> (Dim3, Dim3) {

@@ -138,9 +138,9 @@ def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.9
     microseconds = own_us(host, row.name, 2.0 + case.kv_bytes / 3.0e6)
     profile = host if host in HOSTS else "rtx4090"
     plan = {
-        "key": f"splitk/1|{profile}|{case.policy}|chunk=125|w12r4v8",
+        "key": f"splitk/1|{profile}|one-wave|chunk=125|w12r4v8",
         "profile": profile,
-        "policy": case.policy,
+        "policy": "one-wave",
         "chunk": 125,
         "n_splits": -(-case.kv_len // 125),
         "tile": "w12r4",

@@ -16,6 +16,7 @@ from diffcheck.receipts.ab.host import ForeignProcess, HostFacts, PtxasFacts
 from diffcheck.receipts.ab.rows import ArmRow, PeerRow
 from diffcheck.receipts.ab.samples import Reading
 from diffcheck.receipts.metrics import Check
+from rust_kernel.plan import TileTable
 from tests.factory.ab import parity, row_content
 
 
@@ -121,6 +122,7 @@ class FormulaBench:
     monitor: Monitor = field(default_factory=Watch)
     target: str = "sm_90"
     profile: str = "h200"
+    tiles: TileTable | None = None
     deaf: bool = False
     peers: Mapping[str, float] = field(default_factory=dict)
     """Times of the baseline's that each of these peers takes; the others are not installed."""

@@ -23,7 +23,7 @@ def has(suite: str, **fields: object) -> bool:
 @pytest.mark.parametrize("heads", [(8, 2), (16, 4), (24, 4)])
 @pytest.mark.parametrize("kv_len", [1, 5, 37, 64, 65, 4096, 4097, 8192])
 def test_the_device_matrix_is_complete(kv_len: int, heads: tuple[int, int], storage: str) -> None:
-    assert has("matrix", kv_len=kv_len, num_q_heads=heads[0], num_kv_heads=heads[1], storage=storage, policy="one-wave")
+    assert has("matrix", kv_len=kv_len, num_q_heads=heads[0], num_kv_heads=heads[1], storage=storage, policy="table")
 
 
 @pytest.mark.parametrize("storage", ["f32", "f16"])

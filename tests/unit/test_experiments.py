@@ -68,7 +68,7 @@ def test_rungs_choose_rows() -> None:
         ('candidate = "oxide"', 'candidate = "oxyde"', "arm: 'oxyde'"),
         ('candidate = "oxide"', 'candidate = "naive"', "bounded, as naive does not promise"),
         ('candidate = "oxide"', 'candidate = "twin"', "made of kernels"),
-        ('candidate = "one-wave"', 'candidate = "note"', "bits can be compared only within one"),
+        ('candidate = "table"', 'candidate = "note"', "bits can be compared only within one"),
         ("[24, 4]", "[24, 5]", "query heads that the KV heads divide"),
         ("[24, 4]", "[16, 4]", "each row once"),
         ("[4096, 8192", "[0, 8192", "greater than or equal to 1"),

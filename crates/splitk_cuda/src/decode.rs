@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use splitk_plan::{DeviceProfile, Geometry, Plan, PlanRequest, Policy, ScratchLayout, Tile};
+use splitk_plan::{DeviceProfile, Geometry, Plan, PlanRequest, PolicyChoice, ScratchLayout, Tile, TileTable};
 
 use crate::kernels::plans_by_tile;
 use crate::module::{Function, Module};
@@ -12,19 +12,20 @@ use crate::{ArrayView, Context, DeviceBuffer, Error, PtxFile, PtxSet, check_stre
 
 /// Largest capacity: rows within a split are signed 32-bit numbers in the kernels.
 pub const MAX_CAPACITY: u32 = i32::MAX as u32;
-const DEFAULT_POLICY: &str = "one-wave";
 
 /// What a decoder is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Heads, head dimension and storage.
     pub geometry: Geometry,
     /// Longest context of a call; sizes the scratch.
     pub kv_capacity: u32,
     /// How the context is split.
-    pub policy: Policy,
+    pub policy: PolicyChoice,
     /// The device to plan for; `None` for what [`choose_profile`] finds for the context's device.
     pub profile: Option<DeviceProfile>,
+    /// The table that says which tile, and which policy where none is named.
+    pub tiles: Arc<TileTable>,
 }
 
 /// The arguments of a call. All arrays lie on the decoder's device; the contract's section 2 says how.
@@ -65,13 +66,9 @@ pub struct SplitKDecode {
 }
 
 impl Config {
-    /// A decoder with the policy `one-wave`, planned for the context's device.
-    ///
-    /// # Panics
-    /// Never: there is a policy `one-wave`.
+    /// A decoder with tiles and policies of the table that is built in, planned for the context's device.
     pub fn new(geometry: Geometry, kv_capacity: u32) -> Self {
-        let policy = DEFAULT_POLICY.parse().expect("there is a policy `one-wave`");
-        Self { geometry, kv_capacity, policy, profile: None }
+        Self { geometry, kv_capacity, policy: PolicyChoice::Table, profile: None, tiles: TileTable::built_in() }
     }
 
     /// The request of a call with `kv_len` keys, planned for `profile`.
@@ -91,16 +88,24 @@ impl Config {
     /// Refuses a decoder that no device has a kernel for.
     ///
     /// # Errors
-    /// [`Error::Value`] for a capacity that no call can have, [`Error::Plan`] as [`Plan::new`] and [`ScratchLayout::new`].
+    /// [`Error::Value`] for a capacity that no call can have, [`Error::Plan`] as [`Plan::by_table`] and [`ScratchLayout::new`].
     pub fn check(&self) -> Result<(), Error> {
         if !(1..=MAX_CAPACITY).contains(&self.kv_capacity) {
             return Err(Error::value("kv_capacity", self.kv_capacity, format!("1 to {MAX_CAPACITY}")));
         }
         // Which profile it is does not matter here: shape and storage decide.
         let profile = self.profile.unwrap_or_else(|| choose_profile(0, 0));
-        Plan::new(&self.request(self.kv_capacity, profile))?;
-        ScratchLayout::new(&self.geometry, self.kv_capacity, self.policy, &profile)?;
+        self.plan(self.kv_capacity, profile)?;
+        self.layout(profile)?;
         Ok(())
+    }
+
+    fn plan(&self, kv_len: u32, profile: DeviceProfile) -> Result<Plan, Error> {
+        Ok(Plan::by_table(&self.request(kv_len, profile), &self.tiles)?)
+    }
+
+    fn layout(&self, profile: DeviceProfile) -> Result<ScratchLayout, Error> {
+        Ok(ScratchLayout::new(&self.geometry, self.kv_capacity, self.policy, &profile, &self.tiles)?)
     }
 }
 
@@ -116,12 +121,12 @@ impl SplitKDecode {
         let profile = config.profile.unwrap_or_else(|| choose_profile(context.arch, context.sms));
         let request = config.request(config.kv_capacity, profile);
         let choice = set.choose(context.arch)?;
-        let layout = ScratchLayout::new(&config.geometry, config.kv_capacity, config.policy, &profile)?;
-        let kernels = Kernels::of(choice.file, &request)?;
+        let layout = config.layout(profile)?;
+        let kernels = Kernels::of(choice.file, &request, &config.tiles)?;
         let module = Module::load(context, &choice.file.name(), choice.file.text())?;
         let (partials, reduce) = kernels.functions(&module)?;
         Ok(Self {
-            config: *config,
+            config: config.clone(),
             profile,
             target: choice.file.target(),
             fallback: choice.fallback(),
@@ -168,7 +173,7 @@ impl SplitKDecode {
         if !(1..=self.config.kv_capacity).contains(&kv_len) {
             return Err(Error::value("kv_len", kv_len, format!("1 to {}", self.config.kv_capacity)));
         }
-        Ok(Plan::new(&self.config.request(kv_len, self.profile))?)
+        self.config.plan(kv_len, self.profile)
     }
 
     /// Checks a call and queues its two kernels. Allocates no device memory, loads nothing and waits for nothing (unless
@@ -269,13 +274,13 @@ struct Kernels {
 
 impl Kernels {
     /// Finds the kernels of every call up to the request's length, or says which one the file does not have.
-    fn of(file: &PtxFile, request: &PlanRequest) -> Result<Self, Error> {
+    fn of(file: &PtxFile, request: &PlanRequest, table: &TileTable) -> Result<Self, Error> {
         let mut partials = Vec::new();
-        for plan in plans_by_tile(request)? {
+        for plan in plans_by_tile(request, table)? {
             let (name, (_, [threads, ..])) = (plan.partial_entry(), plan.partial_launch());
             partials.push((plan.tile, name.clone(), file.dynamic_shared_bytes(&name, threads)?));
         }
-        let plan = Plan::new(request)?;
+        let plan = Plan::by_table(request, table)?;
         let (name, (_, [threads, ..])) = (plan.reduce_entry(), plan.reduce_launch());
         let shared = file.dynamic_shared_bytes(&name, threads)?;
         Ok(Self { partials, reduce: (name, shared) })

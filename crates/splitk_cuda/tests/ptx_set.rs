@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use splitk_cuda::{Error, PtxFile, PtxSet, plans_by_tile};
 use splitk_plan::profile::PROFILES;
 use splitk_plan::storage::STORAGES;
-use splitk_plan::{MAX_GROUP_SIZE, Plan, PlanRequest, Policy, SUPPORTED_HEAD_DIMS};
+use splitk_plan::{MAX_GROUP_SIZE, Plan, PlanRequest, PolicyChoice, SUPPORTED_HEAD_DIMS, TileTable};
 
 const LONGEST: u32 = i32::MAX as u32;
 
@@ -49,7 +49,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 /// A plan of every tile that any call of any supported shape has.
 fn all_plans() -> Vec<Plan> {
-    let policy: Policy = "fixed:1".parse().expect("a policy");
+    let (table, policy) = (TileTable::built_in(), "fixed:1".parse::<PolicyChoice>().expect("a policy"));
     let mut plans = Vec::new();
     for profile in PROFILES {
         for (storage, ..) in STORAGES {
@@ -65,7 +65,7 @@ fn all_plans() -> Vec<Plan> {
                     policy,
                     profile: *profile,
                 };
-                plans.extend(plans_by_tile(&request).expect("a supported shape"));
+                plans.extend(plans_by_tile(&request, &table).expect("a supported shape"));
             }
         }
     }
@@ -106,10 +106,11 @@ fn a_decoder_loads_one_kernel_a_tile() {
             num_kv_heads: plan.num_kv_heads(),
             head_dim: plan.head_dim(),
             storage: plan.storage(),
-            policy: plan.policy,
+            policy: plan.policy.into(),
             profile: plan.profile,
         };
-        let tiles: Vec<_> = plans_by_tile(&request).expect("a plan").iter().map(|plan| plan.tile).collect();
+        let table = TileTable::built_in();
+        let tiles: Vec<_> = plans_by_tile(&request, &table).expect("a plan").iter().map(|plan| plan.tile).collect();
         for kv_len in [1, 64, 65, 8192, 16_383, 16_384, 65_535, 65_536, 262_144, LONGEST] {
             let tile = Plan::new(&PlanRequest { kv_len, ..request }).expect("a plan").tile;
             assert_eq!(tiles.iter().filter(|known| **known == tile).count(), 1);

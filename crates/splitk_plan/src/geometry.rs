@@ -1,8 +1,7 @@
 //! The shape of the attention: heads, head dimension and storage.
 
 use crate::storage::Storage;
-use crate::tile::TILE_TABLE;
-use crate::{PlanError, tile};
+use crate::{PlanError, TileKey, tile};
 
 /// Most query heads that may share a KV head.
 pub const MAX_GROUP_SIZE: u32 = 8;
@@ -41,7 +40,6 @@ impl Geometry {
             let dims: Vec<String> = SUPPORTED_HEAD_DIMS.iter().map(u32::to_string).collect();
             return Err(PlanError::new("head_dim", head_dim, dims.join(", ")));
         }
-        debug_assert!(TILE_TABLE.iter().any(|row| row.head_dim == head_dim && row.storage == storage));
         Ok(Self { num_q_heads, num_kv_heads, head_dim, storage })
     }
 
@@ -68,6 +66,11 @@ impl Geometry {
     /// Query heads that share a KV head: `G` of the contract, 1 to [`MAX_GROUP_SIZE`].
     pub fn group_size(&self) -> u32 {
         self.num_q_heads / self.num_kv_heads
+    }
+
+    /// What the tile table is asked for, on an architecture.
+    pub fn tile_key(&self, arch: u32) -> TileKey {
+        TileKey { arch, head_dim: self.head_dim, storage: self.storage, group_size: self.group_size() }
     }
 
     /// Elements of a head that one lane holds: `E` of the contract.

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | a split policy | one row of [`policy::RULES`] |
 //! | a device profile | one row of [`profile::PROFILES`] |
-//! | a tile | one row of [`tile::TILE_TABLE`] |
+//! | a tile | a row of `src/tiles.toml`, the table that is built in |
 //! | a storage type | one row of [`storage::STORAGES`], its enum variant above, and its tile rows |
 
 mod error;
@@ -18,16 +18,18 @@ pub mod policy;
 pub mod profile;
 mod scratch;
 pub mod storage;
+pub mod table;
 pub mod tile;
 
 pub use error::PlanError;
 pub use geometry::{Geometry, MAX_GROUP_SIZE, SUPPORTED_HEAD_DIMS};
 pub use plan::{MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, max_splits};
-pub use policy::Policy;
+pub use policy::{Policy, PolicyChoice};
 pub use profile::DeviceProfile;
 pub use scratch::ScratchLayout;
 pub use storage::Storage;
-pub use tile::{Tile, TileRow};
+pub use table::{TableName, TileKey, TileRow, TileTable};
+pub use tile::Tile;
 
 /// Version of the numeric contract that the plans of this crate belong to.
 pub const CONTRACT: &str = "splitk/1";

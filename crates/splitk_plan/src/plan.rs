@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::policy::Grain;
-use crate::tile::{self, LANES};
-use crate::{CONTRACT, DeviceProfile, Geometry, PlanError, Policy, Storage, Tile};
+use crate::tile::LANES;
+use crate::{CONTRACT, DeviceProfile, Geometry, PlanError, Policy, PolicyChoice, Storage, TableName, Tile, TileTable};
 
 /// Fewest keys a split is given by a policy that aims for a number of splits.
 pub const MIN_CHUNK: u32 = 64;
@@ -29,7 +29,7 @@ pub struct PlanRequest {
     /// Storage of K and V.
     pub storage: Storage,
     /// Split policy.
-    pub policy: Policy,
+    pub policy: PolicyChoice,
     /// Device that is planned for.
     pub profile: DeviceProfile,
 }
@@ -40,7 +40,7 @@ pub struct Plan {
     geometry: Geometry,
     /// Keys of the call.
     pub kv_len: u32,
-    /// The policy that was asked for.
+    /// The policy that was asked for, or the table's.
     pub policy: Policy,
     /// The device that was planned for.
     pub profile: DeviceProfile,
@@ -52,27 +52,39 @@ pub struct Plan {
     pub n_splits: u32,
     /// How a block walks its split.
     pub tile: Tile,
+    /// The table that the tile comes from.
+    pub table: TableName,
 }
 
 impl Plan {
-    /// Plans a call: section 3 of the contract.
+    /// Plans a call by the table that is built in: section 3 of the contract.
+    ///
+    /// # Errors
+    /// As [`Plan::by_table`].
+    pub fn new(request: &PlanRequest) -> Result<Self, PlanError> {
+        Self::by_table(request, &TileTable::built_in())
+    }
+
+    /// Plans a call by a table: section 3 of the contract.
     ///
     /// # Errors
     /// When the shape is not supported (see [`Geometry::new`]), `kv_len` is 0, or the call would have more than
     /// [`MAX_SPLITS`] splits.
-    pub fn new(request: &PlanRequest) -> Result<Self, PlanError> {
+    pub fn by_table(request: &PlanRequest, table: &TileTable) -> Result<Self, PlanError> {
         let &PlanRequest { kv_len, num_q_heads, num_kv_heads, head_dim, storage, policy, profile } = request;
         let geometry = Geometry::new(num_q_heads, num_kv_heads, head_dim, storage)?;
         if kv_len == 0 {
             return Err(PlanError::new("kv_len", kv_len, format!("1 to {}", u32::MAX)));
         }
+        let row = table.row(geometry.tile_key(profile.arch), kv_len)?;
+        let policy = policy.resolve(row.policy);
         let (s_target, chunk) = cut(policy, kv_len, num_kv_heads, &profile);
         let n_splits = kv_len.div_ceil(chunk);
         if n_splits > MAX_SPLITS {
             return Err(too_many_splits(n_splits, kv_len, chunk));
         }
-        let tile = tile::lookup(profile.arch, head_dim, storage, geometry.group_size(), kv_len)?;
-        Ok(Self { geometry, kv_len, policy, profile, s_target, chunk, n_splits, tile })
+        let (tile, table) = (row.tile(), table.name());
+        Ok(Self { geometry, kv_len, policy, profile, s_target, chunk, n_splits, tile, table })
     }
 
     /// The shape of the call.
@@ -111,10 +123,14 @@ impl Plan {
     }
 
     /// Everything but the inputs that decides the bits: `contract|profile|policy|chunk|tile`, where the tile is written
-    /// with its vector width, so that the lane map is in it.
+    /// with its vector width, so that the lane map is in it. A table other than the contract's stands before the tile.
     pub fn key(&self) -> String {
         let Self { policy, chunk, tile, .. } = self;
-        format!("{CONTRACT}|{}|{policy}|chunk={chunk}|{tile}v{}", self.profile.name, tile.vec)
+        let table = match self.table {
+            TableName::Contract => String::new(),
+            tuned @ TableName::Tuned(_) => format!("{tuned}|"),
+        };
+        format!("{CONTRACT}|{}|{policy}|chunk={chunk}|{table}{tile}v{}", self.profile.name, tile.vec)
     }
 
     /// Name of the partial kernel.

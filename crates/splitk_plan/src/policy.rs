@@ -125,6 +125,57 @@ impl Policy {
     }
 }
 
+/// The policy that a call asks for, written as a [`Policy`] or `table`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PolicyChoice {
+    /// The one in the tile table's row of the call.
+    Table,
+    /// This one, whatever the table says.
+    Named(Policy),
+}
+
+impl PolicyChoice {
+    /// How the table's own policy is asked for.
+    pub const TABLE: &str = "table";
+
+    /// The policy of a call in whose row of the table `row` stands.
+    pub fn resolve(self, row: Policy) -> Policy {
+        match self {
+            Self::Table => row,
+            Self::Named(policy) => policy,
+        }
+    }
+}
+
+impl From<Policy> for PolicyChoice {
+    fn from(policy: Policy) -> Self {
+        Self::Named(policy)
+    }
+}
+
+impl FromStr for PolicyChoice {
+    type Err = PlanError;
+
+    fn from_str(word: &str) -> Result<Self, PlanError> {
+        if word == Self::TABLE {
+            return Ok(Self::Table);
+        }
+        word.parse().map(Self::Named).map_err(|mut error: PlanError| {
+            error.allowed = format!("{}, {}", Self::TABLE, error.allowed);
+            error
+        })
+    }
+}
+
+impl fmt::Display for PolicyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table => f.write_str(Self::TABLE),
+            Self::Named(policy) => policy.fmt(f),
+        }
+    }
+}
+
 impl PartialEq for Policy {
     fn eq(&self, other: &Self) -> bool {
         self.rule.name == other.rule.name && self.argument == other.argument

@@ -1,7 +1,7 @@
 //! The scratch of a kernel object: three dense arrays in one buffer, sized for a capacity.
 
 use crate::plan::max_splits;
-use crate::{DeviceProfile, Geometry, PlanError, Policy};
+use crate::{DeviceProfile, Geometry, PlanError, PolicyChoice, TileTable};
 
 /// Bytes that each array is aligned to in the buffer: a cache line, and a multiple of the contract's 16.
 const ALIGNMENT: u64 = 128;
@@ -32,17 +32,27 @@ pub struct ScratchLayout {
 }
 
 impl ScratchLayout {
-    /// The scratch that every call with `kv_len <= kv_capacity` fits into.
+    /// The scratch that every call with `kv_len <= kv_capacity`, planned by `table`, fits into.
     ///
     /// # Errors
     /// As [`max_splits`].
     pub fn new(
         geometry: &Geometry,
         kv_capacity: u32,
-        policy: Policy,
+        policy: PolicyChoice,
         profile: &DeviceProfile,
+        table: &TileTable,
     ) -> Result<Self, PlanError> {
-        let max_splits = max_splits(kv_capacity, geometry.num_kv_heads(), policy, profile)?;
+        let most = |capacity, policy| max_splits(capacity, geometry.num_kv_heads(), policy, profile);
+        let max_splits = match policy {
+            PolicyChoice::Named(policy) => most(kv_capacity, policy)?,
+            // Each row has a policy of its own, for lengths up to its end.
+            PolicyChoice::Table => table
+                .rows_for(geometry.tile_key(profile.arch))
+                .filter(|row| row.kv_len.first <= kv_capacity)
+                .map(|row| most(kv_capacity.min(row.kv_len.last), row.policy))
+                .try_fold(0, |found, splits| splits.map(|splits| found.max(splits)))?,
+        };
         // At most 2^31 heads · 2^16 splits · 2^8 dimensions · 4 bytes: far below 2^64.
         let pairs = u64::from(geometry.num_q_heads()) * u64::from(max_splits);
         let small = pairs * F32_BYTES;

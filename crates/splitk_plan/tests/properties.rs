@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use splitk_plan::policy::RULES;
 use splitk_plan::storage::STORAGES;
-use splitk_plan::tile::TILE_TABLE;
 use splitk_plan::{
-    DeviceProfile, Geometry, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, ScratchLayout, Storage, max_splits,
+    DeviceProfile, Geometry, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, PolicyChoice, ScratchLayout, Storage,
+    TileTable, max_splits,
 };
 
 const KV_LEN_END: u32 = 1_048_576;
@@ -48,10 +48,18 @@ fn request() -> impl Strategy<Value = PlanRequest> {
             num_kv_heads,
             head_dim: 256,
             storage,
-            policy,
+            policy: policy.into(),
             profile,
         },
     )
+}
+
+/// The policy that a request of these tests names.
+fn named(choice: PolicyChoice) -> Policy {
+    match choice {
+        PolicyChoice::Named(policy) => policy,
+        PolicyChoice::Table => panic!("these requests name their policy"),
+    }
 }
 
 fn is_chunk_policy(policy: Policy) -> bool {
@@ -65,7 +73,7 @@ proptest! {
     fn every_key_is_in_exactly_one_split(request in request()) {
         let Ok(plan) = Plan::new(&request) else {
             // Only a chunk policy can ask for more splits than a grid has.
-            prop_assert!(is_chunk_policy(request.policy));
+            prop_assert!(is_chunk_policy(named(request.policy)));
             return Ok(());
         };
         let mut next = 0;
@@ -84,8 +92,8 @@ proptest! {
     fn splits_stay_within_the_target(request in request()) {
         let Ok(plan) = Plan::new(&request) else { return Ok(()) };
         prop_assert!((1..=MAX_SPLITS).contains(&plan.n_splits));
-        if is_chunk_policy(request.policy) {
-            prop_assert_eq!(Some(plan.chunk), request.policy.argument());
+        if is_chunk_policy(named(request.policy)) {
+            prop_assert_eq!(Some(plan.chunk), named(request.policy).argument());
         } else {
             prop_assert!(plan.chunk >= MIN_CHUNK);
             prop_assert!(plan.n_splits <= plan.s_target.min(request.kv_len.div_ceil(MIN_CHUNK)));
@@ -95,8 +103,8 @@ proptest! {
     #[test]
     fn capacity_bounds_every_shorter_call(request in request(), fraction in 0.0_f64..=1.0) {
         let capacity = request.kv_len;
-        let Ok(bound) = max_splits(capacity, request.num_kv_heads, request.policy, &request.profile) else {
-            prop_assert!(is_chunk_policy(request.policy));
+        let Ok(bound) = max_splits(capacity, request.num_kv_heads, named(request.policy), &request.profile) else {
+            prop_assert!(is_chunk_policy(named(request.policy)));
             return Ok(());
         };
         let kv_len = 1 + (fraction * f64::from(capacity - 1)) as u32;
@@ -109,7 +117,8 @@ proptest! {
     #[test]
     fn scratch_arrays_are_aligned_and_apart(request in request()) {
         let Ok(plan) = Plan::new(&request) else { return Ok(()) };
-        let layout = ScratchLayout::new(plan.geometry(), request.kv_len, request.policy, &request.profile)
+        let table = TileTable::built_in();
+        let layout = ScratchLayout::new(plan.geometry(), request.kv_len, request.policy, &request.profile, &table)
             .expect("a plan exists at the capacity");
         for offset in [layout.part_m_offset, layout.part_s_offset, layout.part_acc_offset] {
             prop_assert_eq!(offset % 16, 0);
@@ -128,7 +137,7 @@ proptest! {
         let mut seen = HashMap::new();
         for &policy in &policies {
             for &profile in &devices {
-                let Ok(plan) = Plan::new(&PlanRequest { policy, profile, ..base }) else { continue };
+                let Ok(plan) = Plan::new(&PlanRequest { policy: policy.into(), profile, ..base }) else { continue };
                 // The inputs being equal, chunk and tile are all that the arithmetic depends on.
                 let decisive = (plan.chunk, plan.n_splits, plan.tile);
                 prop_assert_eq!(*seen.entry(plan.key()).or_insert(decisive), decisive);
@@ -152,7 +161,7 @@ proptest! {
     #[test]
     fn lengths_up_to_the_last_u32_do_not_overflow(kv_len in 1_u32.., policy in policy(), profile in device()) {
         let request = PlanRequest {
-            kv_len, num_q_heads: 1, num_kv_heads: 1, head_dim: 256, storage: Storage::F32, policy, profile,
+            kv_len, num_q_heads: 1, num_kv_heads: 1, head_dim: 256, storage: Storage::F32, policy: policy.into(), profile,
         };
         if let Ok(plan) = Plan::new(&request) {
             let last = plan.split_range(plan.n_splits - 1).expect("the last split");
@@ -163,23 +172,8 @@ proptest! {
 }
 
 #[test]
-fn exactly_one_tile_fits_each_call() {
-    let edges: Vec<u32> = TILE_TABLE.iter().flat_map(|row| [row.kv_len.0, row.kv_len.1]).collect();
-    for &(storage, ..) in STORAGES {
-        for group_size in 1..=8 {
-            for &kv_len in &edges {
-                for arch in [80, 89, 90, 120, 121] {
-                    let fits = |row: &&splitk_plan::TileRow| row.fits(arch, 256, storage, group_size, kv_len);
-                    assert_eq!(TILE_TABLE.iter().filter(fits).count(), 1, "{storage} G {group_size} kv_len {kv_len}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
 fn every_lane_map_covers_each_dimension_once() {
-    for row in TILE_TABLE {
+    for row in TileTable::built_in().rows() {
         let tile = row.tile();
         assert!(tile.rows.is_power_of_two());
         let elements = row.head_dim / 32;

@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use splitk_plan::policy::RULES;
-use splitk_plan::{DeviceProfile, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, Storage, max_splits};
+use splitk_plan::{DeviceProfile, MAX_SPLITS, MIN_CHUNK, Plan, PlanRequest, Policy, PolicyChoice, Storage, max_splits};
 
 const KV_LEN_END: u32 = 1_048_576;
 /// Arguments of the policies that take one.
@@ -29,7 +29,7 @@ fn request(kv_len: u32, num_kv_heads: u32, policy: Policy, profile: DeviceProfil
         num_kv_heads,
         head_dim: 256,
         storage: Storage::F16,
-        policy,
+        policy: policy.into(),
         profile,
     }
 }
@@ -61,7 +61,9 @@ fn target(policy: Policy, num_kv_heads: u32, sms: u32) -> u32 {
 
 /// Everything that a plan promises of its splits. `max_splits` is the capacity's bound.
 fn check(request: &PlanRequest, max_splits: u32) {
-    let &PlanRequest { kv_len, num_kv_heads, policy, profile, .. } = request;
+    let &PlanRequest { kv_len, num_kv_heads, policy: PolicyChoice::Named(policy), profile, .. } = request else {
+        panic!("these requests name their policy");
+    };
     let plan = match Plan::new(request) {
         Ok(plan) => plan,
         Err(error) => {

@@ -37,6 +37,7 @@ class WrongPlan:
     chunk: int
     n_splits: int
     tile: NamedTile
+    table: str
     partial_launch: tuple[tuple[int, int, int], tuple[int, int, int]]
     ranges: Callable[[int], tuple[int, int]]
     moved: Range
@@ -49,7 +50,7 @@ class WrongPlan:
 
 FIELDS = (
     *("kv_len", "num_kv_heads", "group_size", "storage", "head_dim", "policy", "profile", "chunk", "n_splits", "tile"),
-    "partial_launch",
+    *("table", "partial_launch"),
 )
 
 
@@ -168,6 +169,12 @@ def mutants() -> tuple[Mutant, ...]:
             "the plan is that of another group size",
             "the call that was asked for",
             lambda _: {"group_size": 8},
+        ),
+        _plan(
+            "other-table",
+            "the plan follows another tile table than the one that was asked for",
+            "the call that was asked for",
+            lambda _: {"table": "tuned-000000000000"},
         ),
         _plan("other-tile", "the tile is that of larger groups", "tile of the table", _other_tile),
     )
