@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_SPLITS = 65_535
 LEAST_CHUNK = 64
+TABLE_POLICY = "table"
+"""How the policy of a call's row in the tile table is asked for."""
 
 
 class ProfileLike(Protocol):
@@ -132,7 +134,7 @@ def plan_faults(plan: WholePlan, case: Case, profile: str, tiles: TileTable | No
         found.append(PlanFault("number of splits", f"{plan.n_splits} splits; allowed: 1 to {MOST_SPLITS}"))
     else:
         found += _keys(plan)
-    policy = chosen.policy if case.policy == "table" else case.policy
+    policy = chosen.policy if case.policy == TABLE_POLICY else case.policy
     asked = (case.kv_len, case.num_kv_heads, case.group_size, case.head_dim, case.storage, policy, profile, table.name)
     heads = (plan.num_kv_heads, plan.group_size, plan.head_dim)
     planned = (plan.kv_len, *heads, plan.storage, plan.policy, plan.profile.name, plan.table)

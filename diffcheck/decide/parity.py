@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from diffcheck.arms import get_arm
 from diffcheck.decide.reasons import Code, Reason, Subject
@@ -13,6 +13,7 @@ from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Row
 from diffcheck.receipts.metrics import Check, Metrics
+from diffcheck.subjects.lock import Lock
 
 _CODES = {
     "bits": Code.BITS_DIFFER,
@@ -27,7 +28,7 @@ _AGAINST_F64 = ("oracle", "naive")
 _OF_OUTPUTS = ("bits", *_AGAINST_F64)
 
 
-def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:
+def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment, lock: Lock) -> list[Reason]:
     """Return a reason for each row of the experiment that the receipt has not, or has otherwise."""
     have = {row.case.name: row for row in receipt.rows}
     reasons: list[Reason] = []
@@ -42,24 +43,26 @@ def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment) -
                     remedy=f"diffcheck ab {experiment.name} --host {receipt.host.id or 'ID'}",
                 )
             )
-        elif _differs(row, asked):
-            reasons.append(subject.reason(Code.ROW_DIFFERS, f"differs in {_differs(row, asked)}", row=asked.name))
+        elif field := _differs(row, asked, _policies(receipt, asked, lock)):
+            reasons.append(subject.reason(Code.ROW_DIFFERS, f"differs in {field}", row=asked.name))
     return reasons
 
 
-def asked_rows(receipt: AbReceipt, experiment: Experiment) -> list[Row]:
+def asked_rows(receipt: AbReceipt, experiment: Experiment, lock: Lock) -> list[Row]:
     """Return the rows that the experiment asks for, as it asks for them."""
     asked = {row.name: row for row in experiment_rows(experiment)}
-    return [row for row in receipt.rows if row.case.name in asked and not _differs(row, asked[row.case.name])]
+    pairs = [(row, asked[row.case.name]) for row in receipt.rows if row.case.name in asked]
+    return [row for row, wanted in pairs if not _differs(row, wanted, _policies(receipt, wanted, lock))]
 
 
-def judge_parity(receipt: AbReceipt, subject: Subject, experiment: Experiment, policy: Policy) -> list[Reason]:
+def judge_parity(receipt: AbReceipt, subject: Subject, asked: Sequence[Row], policy: Policy) -> list[Reason]:
     """Return what is wrong with the outputs, or that nothing is.
 
     Every row is looked at, those too that the experiment no longer asks for: a wrong output is one wherever it shows.
+    Of the rows that are `asked` for no check may be missing.
     """
     wrong = [reason for row in receipt.rows for reason in _failures(row, subject)]
-    wrong += [reason for row in asked_rows(receipt, experiment) for reason in _gaps(row, subject)]
+    wrong += [reason for row in asked for reason in _gaps(row, subject)]
     limits = [reason for row in receipt.rows for reason in _limits(row, subject, policy.accuracy)]
     rows = len(receipt.rows)
     if not wrong:
@@ -77,14 +80,22 @@ def judge_parity(receipt: AbReceipt, subject: Subject, experiment: Experiment, p
     return wrong + limits
 
 
-def _differs(row: Row, asked: ExperimentRow) -> str:
+def _policies(receipt: AbReceipt, asked: ExperimentRow, lock: Lock) -> tuple[str, str]:
+    """Return the split policies that both sides must have on the receipt's device."""
+    host = receipt.host
+    baseline, candidate = (
+        lock.policy_of(case, host.arch, host.sms) for case in (asked.baseline_case, asked.candidate_case)
+    )
+    return baseline, candidate
+
+
+def _differs(row: Row, asked: ExperimentRow, policies: tuple[str, str]) -> str:
     case = asked.baseline_case
     for field in ("num_q_heads", "num_kv_heads", "head_dim", "kv_len", "storage", "layout", "generator", "seed"):
         if getattr(row.case, field) != getattr(case, field):
             return field
     if (row.baseline.arm, row.candidate.arm) != (asked.baseline, asked.candidate):
         return "arms"
-    policies = (asked.baseline_case.policy, asked.candidate_case.policy)
     if (row.baseline.plan.policy, row.candidate.plan.policy) != policies:
         return "split policy"
     return "" if row.kv_bytes == case.kv_bytes else "kv_bytes"

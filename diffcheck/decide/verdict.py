@@ -14,8 +14,9 @@ from diffcheck.decide.trust import distrust
 from diffcheck.experiment.hosts import Hosts
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
+from diffcheck.receipts.ab.rows import Row
 from diffcheck.receipts.fields import Target
-from diffcheck.subjects.lock import RENEW
+from diffcheck.subjects.lock import RENEW, Lock
 from diffcheck.subjects.tree import TreeHashes
 
 _WHOLE = Subject(None, required=True)
@@ -33,7 +34,7 @@ def decide(found: Sequence[Found], experiment: Experiment, policy: Policy, hosts
     reasons = [reason for one in found for reason in _unreadable(one)]
     judged = [_not_a_receipt(one) for one in found if one.receipt is None]
     for one in identified:
-        more, record = _judge(one, experiment, policy)
+        more, record = _judge(one, experiment, policy, tree.lock)
         reasons += more + copied(one, identified)
         reasons += misplanned(one.receipt, one.subject, tree) if one.fresh else []
         judged.append(record)
@@ -81,15 +82,16 @@ def _not_a_receipt(one: Found) -> Judged:
     )
 
 
-def _judge(one: Identified, experiment: Experiment, policy: Policy) -> tuple[list[Reason], Judged]:
+def _judge(one: Identified, experiment: Experiment, policy: Policy, lock: Lock) -> tuple[list[Reason], Judged]:
     receipt, subject = one.receipt, one.subject
     reasons = list(one.reasons)
     doubts: list[Reason] = []
+    rows: list[Row] = []
     if one.fresh:
-        rows = asked_rows(receipt, experiment)
+        rows = asked_rows(receipt, experiment, lock)
         doubts = distrust(receipt, subject, experiment, policy)
-        reasons += missing_rows(receipt, subject, experiment)
-        reasons += judge_parity(receipt, subject, experiment, policy) + doubts
+        reasons += missing_rows(receipt, subject, experiment, lock)
+        reasons += judge_parity(receipt, subject, rows, policy) + doubts
         reasons += untrusted(rows, subject, policy) if doubts else judge_speed(rows, subject, policy)
     counts = one.fresh and not doubts and subject.required
     record = Judged(
@@ -101,7 +103,7 @@ def _judge(one: Identified, experiment: Experiment, policy: Policy) -> tuple[lis
         role="required" if subject.required else "advisory",
         fresh=one.fresh,
         trusted=one.fresh and not doubts,
-        rows=sum(row.timing is not None for row in asked_rows(receipt, experiment)) if counts else 0,
+        rows=sum(row.timing is not None for row in rows) if counts else 0,
     )
     return reasons, record
 

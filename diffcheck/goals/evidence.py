@@ -84,7 +84,7 @@ def _of_device(receipt: AbReceipt, goals: Goals) -> bool:
 
 def _evidence(file: str, digest: str, receipt: AbReceipt, tree: TreeHashes) -> Evidence:
     experiment = load_experiment(receipt.experiment.name).content
-    rows = {row.case.name: row for row in asked_rows(receipt, experiment)}
+    rows = {row.case.name: row for row in asked_rows(receipt, experiment, tree.lock)}
     return Evidence(file, digest, receipt, rows, tuple(_doubts(file, receipt, tree)))
 
 

@@ -28,6 +28,13 @@ def tile_table_sha256(tiles: TileTable | None = None) -> str:
     return digest.of_text(json.dumps(decisive, sort_keys=True))
 
 
+def tile_table_text() -> str:
+    """Return the tile table that is built in."""
+    from rust_kernel import plan
+
+    return plan.TileTable.built_in().text
+
+
 def plans_sha256() -> str:
     """Return the digest of what the planner answers: every profile and policy at the rungs' lengths and geometries."""
     from rust_kernel import plan

@@ -8,11 +8,13 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from diffcheck import digest
+from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
+from diffcheck.plan_check import TABLE_POLICY, choice_of
 from diffcheck.planning import planner_profiles, profile_for
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.write import write_json
-from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
+from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256, tile_table_text
 from diffcheck.subjects.sources import CONTRACT, locked_sources, root
 
 RENEW = "diffcheck subjects --update"
@@ -41,9 +43,20 @@ class Lock(Model):
     profiles: tuple[Profile, ...] = Field(min_length=1)
     """Of the planner, in its order."""
 
+    tiles: str
+    """The tile table that is built in, as text."""
+
     def profile_of(self, arch: str, sms: int) -> str:
         """Return the name of the profile that a device's calls are planned with."""
         return profile_for(arch, sms, ((one.name, one.arch, one.sms) for one in self.profiles))
+
+    def policy_of(self, case: Case, arch: str, sms: int) -> str:
+        """Return the split policy that a case has on a device: its own, or that of the tile table's row."""
+        if case.policy != TABLE_POLICY:
+            return case.policy
+        name = self.profile_of(arch, sms)
+        planned = next(one.arch for one in self.profiles if one.name == name)
+        return choice_of(self.tiles, int(planned.removeprefix("sm_")), case).policy
 
     def moved(self) -> tuple[str, ...]:
         """The sources that are here and are no longer those that the values were computed from."""
@@ -73,6 +86,7 @@ def computed_lock() -> Lock:
         plans_sha256=plans_sha256(),
         builder_ptx=builder_ptx_sha256(),
         profiles=tuple(Profile(name=name, arch=arch, sms=sms) for name, arch, sms in planner_profiles()),
+        tiles=tile_table_text(),
     )
 
 
