@@ -16,8 +16,8 @@ from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.receipts.ab.rows import Control, Floor, PeerRow, Row, RowCase
 from diffcheck.receipts.ab.samples import Comparison, Side
 
-FLOOR_PLACES, FLOOR_REPLAYS = 3, 3
-"""A floor is replayed so often in each of so many places, as it depends on them, too."""
+FLOOR_PLACES = 5
+"""A floor depends on the places of the buffers, too."""
 SIDES: Mapping[Side, str] = {"baseline": BASELINE, "candidate": CANDIDATE}
 
 
@@ -107,18 +107,24 @@ def above_peak(bench: Bench, kv_bytes: int, timing: Comparison | None) -> bool |
 
 
 def _floors(opened: RowBench) -> tuple[Floor, ...]:
-    empty = _floor(opened, "empty", EMPTY, f"{opened.empty_launches} empty kernels")
-    reads = [_floor(opened, "read", name, detail) for name, detail in opened.read_floors()]
-    return (empty, min(reads, key=lambda floor: floor.median_us))
+    """Return the launch floor and the fastest of those that read.
 
-
-def _floor(opened: RowBench, kind: str, name: str, detail: str) -> Floor:
-    samples: list[float] = []
+    They are replayed in turn with both arms, there and back: a device that has streamed for longer is slower.
+    """
+    reads = dict(opened.read_floors())
+    names = [BASELINE, CANDIDATE, EMPTY, *reads]
+    samples: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(FLOOR_PLACES):
-        (replay,) = opened.fresh([name])
-        samples += [replay() for _ in range(FLOOR_REPLAYS)]
-    return Floor.model_validate(
-        {"name": kind, "detail": detail, "samples_us": samples, "median_us": statistics.median(samples)}
+        replays = list(zip(names, opened.fresh(names), strict=True))
+        for name, replay in (*replays, *reversed(replays)):
+            samples[name].append(replay())
+    best = min(reads, key=lambda name: statistics.median(samples[name]))
+    details = ((EMPTY, "empty", f"{opened.empty_launches} empty kernels"), (best, "read", reads[best]))
+    return tuple(
+        Floor.model_validate(
+            {"name": kind, "detail": detail, "samples_us": samples[name], "median_us": statistics.median(samples[name])}
+        )
+        for name, kind, detail in details
     )
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from diffcheck.ab import lock as gpu
-from diffcheck.ab.bench import CANDIDATE, planted, planted_share
+from diffcheck.ab.bench import BASELINE, CANDIDATE, EMPTY, planted, planted_share
 from diffcheck.ab.merge import Earlier, earlier_part, require_replaceable
 from diffcheck.ab.recompute import contradictions
+from diffcheck.ab.rows import FLOOR_PLACES
 from diffcheck.ab.run import Asked, Run, facts_of, journal_path, plan_controls
 from diffcheck.ab.sampler import Pace
 from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
@@ -68,6 +69,18 @@ def test_a_whole_run_has_every_row_its_controls_and_floors(tmp_path: Path) -> No
     assert read_ab_receipt(tmp_path / "h200.json") == receipt
     assert not journal_path(tmp_path / "h200.json").exists()
     assert all(row.closed for row in bench.opened)
+
+
+def test_floors_take_turns_with_the_arms_there_and_back(tmp_path: Path) -> None:
+    seen: list[str] = []
+    receipt = _run(_bench(on_replay=seen.append), _asked(tmp_path))
+    names = [BASELINE, CANDIDATE, EMPTY, "read, 1", "read, 2"]
+    # Of a place's graphs, each is replayed once untimed.
+    turn = [*names, *names, *reversed(names)] * FLOOR_PLACES
+    first = seen.index(EMPTY) - 2
+    assert seen[first : first + len(turn)] == turn
+    for row in receipt.rows:
+        assert {len(floor.samples_us) for floor in row.floors} == {2 * FLOOR_PLACES}
 
 
 def test_a_row_that_fails_parity_is_not_timed_and_fails_the_run(tmp_path: Path) -> None:
