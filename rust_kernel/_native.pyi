@@ -554,6 +554,7 @@ def launch(
     path: Literal["auto", "portable"] = "auto",
     races: bool = True,
     schedule: SupportsIndex | None = None,
+    programmatic: bool = False,
 ) -> LaunchStats:
     """Runs a kernel and waits for it. Raises PtxFault, or ValueError when the launch itself is wrong.
 
@@ -564,6 +565,10 @@ def launch(
     `races` reports conflicting accesses that nothing orders as a fault of kind "race". A `schedule` is a number from
     which the order of blocks, warps and sides of branches follows, on one host thread (None: the machine's own order);
     what a kernel without races computes does not depend on it, unless it depends on the order of atomic operations.
+
+    A `programmatic` launch may start before the launches before it over `memory` have ended (on a device, the attribute
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION): with `races`, an access before the thread's
+    `griddepcontrol.wait` that conflicts with what they did is a fault of kind "race".
     """
 
 def machine_version() -> str:

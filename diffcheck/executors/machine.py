@@ -17,9 +17,10 @@ class MachineExecutor:
 
     Inputs are read-only, scratch starts uninitialised, and only the live part of a buffer exists, without its guard
     words: a write to an input, a read past `kv_len`, a read of what was never written and a step outside a buffer are
-    faults that name the instruction. `threads` is the number of host threads a launch uses (0: all), `step_limit` the
-    warp instructions after which a block counts as never ending (None: the machine's own limit). From a `schedule` the
-    order of blocks and warps is drawn, on one host thread (None: the machine's own order).
+    faults that name the instruction, and so is what a programmatic launch does before its wait that conflicts with a
+    launch before it. `threads` is the number of host threads a launch uses (0: all), `step_limit` the warp instructions
+    after which a block counts as never ending (None: the machine's own limit). From a `schedule` the order of blocks
+    and warps is drawn, on one host thread (None: the machine's own order).
     """
 
     name: str = "machine"
@@ -97,6 +98,7 @@ class MachineExecutor:
             threads=self.threads,
             step_limit=self.step_limit,
             schedule=self.schedule,
+            programmatic=step.programmatic,
         )
         return int(stats.instructions)
 

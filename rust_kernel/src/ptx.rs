@@ -226,9 +226,9 @@ impl PyLaunchStats {
 #[pyfunction]
 #[pyo3(signature = (
     module, entry, memory, *, grid, block, args, dynamic_shared = None, threads = None, step_limit = None, path = None,
-    races = None, schedule = None
+    races = None, schedule = None, programmatic = None
 ), text_signature = "(module, entry, memory, *, grid, block, args, dynamic_shared=0, threads=0, step_limit=None, \
-                     path='auto', races=True, schedule=None)")]
+                     path='auto', races=True, schedule=None, programmatic=False)")]
 #[expect(clippy::too_many_arguments, reason = "a launch has as many, and they are named")]
 pub fn launch(
     py: Python<'_>,
@@ -244,6 +244,7 @@ pub fn launch(
     path: Option<&Bound<'_, PyAny>>,
     races: Option<&Bound<'_, PyAny>>,
     schedule: Option<&Bound<'_, PyAny>>,
+    programmatic: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyLaunchStats> {
     let module = module.cast::<PyPtxModule>().map_err(|_| wrong_type("module", module, "a PtxModule"))?.get();
     let memory = memory.cast::<PyMemory>().map_err(|_| wrong_type("memory", memory, "a Memory"))?.get();
@@ -255,6 +256,7 @@ pub fn launch(
         path: path.map_or(Ok(Path::Auto), |value| one_of("path", value, PATHS))?,
         races: races.map_or(Ok(true), |value| boolean("races", value))?,
         schedule: schedule.map(|value| integer("schedule", value, 0, u64::MAX)).transpose()?,
+        programmatic: programmatic.map_or(Ok(false), |value| boolean("programmatic", value))?,
         cancel: Some(cancel.clone()),
         ..LaunchConfig::new(dim3("grid", grid)?, dim3("block", block)?)
     };

@@ -127,6 +127,7 @@ def test_a_launch_computes() -> None:
         {"races": False},
         {"schedule": 0},
         {"schedule": 2**64 - 1},
+        {"programmatic": True},
     ],
 )
 def test_options_never_change_a_bit(options: dict[str, Any]) -> None:
@@ -206,6 +207,17 @@ def test_a_race_is_a_fault_unless_no_one_looks() -> None:
         with pytest.raises(PtxFault, match="nothing orders this store of `result`"):
             copy.run(schedule=schedule)
     copy.run(races=False)
+
+
+def test_a_programmatic_launch_that_does_not_wait_is_a_fault() -> None:
+    copy = Copy()
+    copy.run()
+    with pytest.raises(PtxFault, match=r"store of `result`.0, which a launch before this one wrote, before griddep"):
+        copy.run(programmatic=True)
+    newer = COPY.replace("7.0", "7.8").replace("sm_80", "sm_90")
+    copy.module = PtxModule(newer.replace("    ld.global.f32", "    griddepcontrol.wait;\n    ld.global.f32"))
+    copy.run()
+    copy.run(programmatic=True)
 
 
 def test_a_read_out_of_bounds_is_placed() -> None:
@@ -305,6 +317,7 @@ def test_what_may_be_fused_is_accepted_on_request() -> None:
         ({"path": "gpu"}, ValueError, "path is 'gpu'; allowed: auto, portable"),
         ({"races": 1}, TypeError, "races is 1 of type int; allowed: a bool"),
         ({"schedule": -1}, ValueError, "schedule is -1; allowed: a whole number from 0"),
+        ({"programmatic": 1}, TypeError, "programmatic is 1 of type int; allowed: a bool"),
     ],
 )
 def test_a_wrong_launch_is_named(changes: dict[str, Any], error: type[Exception], message: str) -> None:

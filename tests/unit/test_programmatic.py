@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,14 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from diffcheck.arms import BuilderArm, Problem, TwinArm
+from diffcheck.arms import BuilderArm, OxideArm, Problem, TwinArm
 from diffcheck.arms.launches import splitk_program
 from diffcheck.cases import get_case
 from diffcheck.doctor import device
 from diffcheck.errors import MissingRequirementError
-from diffcheck.executors import programmatic
+from diffcheck.executors import ExecutionError, programmatic
 from diffcheck.executors.gpu import load_module, ready
-from diffcheck.executors.program import Step
+from diffcheck.executors.machine import MachineExecutor
+from diffcheck.executors.program import Program, Step
 from diffcheck.executors.programmatic import waits
 from diffcheck.parity.prepare import prepare
 from tests import waiting
@@ -160,6 +163,33 @@ def test_a_step_is_programmatic_where_its_kernel_waits(waiting_kernels: tuple[st
 
 def test_before_sm_90_nothing_is_programmatic() -> None:
     assert not any(step.programmatic for step in BuilderArm().program(problem(), "sm_89").steps)
+
+
+def with_waits(program: Program, waiting_kernels: tuple[str, ...]) -> Program:
+    """Two decodes of the same problem whose kernels are programmatic, and wait at their start where they are named."""
+    text = re.sub(r"^.*griddepcontrol.*\n", "", program.ptx, flags=re.MULTILINE)
+    for entry in waiting_kernels:
+        text, count = re.subn(rf"(\.entry {entry}\([^{{]*\{{\n)", r"\1    griddepcontrol.wait;\n", text)
+        assert count == 1
+    steps = tuple(replace(step, programmatic=True) for step in program.steps)
+    return replace(program, ptx=text, steps=steps * 2)
+
+
+@pytest.mark.parametrize("arm", [BuilderArm(), OxideArm()])
+def test_the_machine_finds_a_missing_wait(arm: BuilderArm | OxideArm) -> None:
+    made = problem()
+    program = arm.program(made, "sm_90")
+    partial, reduce = (step.entry for step in program.steps)
+    machine = MachineExecutor()
+    out = machine.run(with_waits(program, (partial, reduce))).out
+    np.testing.assert_array_equal(out.view(np.uint32), TwinArm().compute(made).out.view(np.uint32))
+    read_early = rf"race in {reduce},.* of `part_\w+`.* wrote, before griddepcontrol\.wait"
+    with pytest.raises(ExecutionError, match=read_early):
+        machine.run(with_waits(program, (partial,)))
+    # The second decode writes what the first one's reduce kernel may still be reading.
+    written_early = rf"race in {partial},.* of `part_\w+`.*, before griddepcontrol\.wait"
+    with pytest.raises(ExecutionError, match=written_early):
+        machine.run(with_waits(program, (reduce,)))
 
 
 @pytest.mark.gpu

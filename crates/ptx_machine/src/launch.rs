@@ -35,6 +35,11 @@ pub struct LaunchConfig {
     /// Look for races between threads. Costs some time, and host memory: about 11 bytes for each byte that the launch
     /// touches of memory that it may store to, and for each of shared memory.
     pub races: bool,
+    /// It may start before the launches before it over the same memory have ended, as one with the attribute
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION` may on a device. Here it runs after them all the same;
+    /// what a thread does before its `griddepcontrol.wait` that conflicts with what they did is reported as a race,
+    /// where races are looked for.
+    pub programmatic: bool,
     /// A number from which the order of blocks, of warps and of the sides of branches follows, on one host thread;
     /// `None`: the machine's own. The results of a kernel without races do not depend on it, but for what its atomic
     /// operations make depend on their order.
@@ -57,6 +62,7 @@ impl LaunchConfig {
             step_limit: None,
             path: Path::Auto,
             races: true,
+            programmatic: false,
             schedule: None,
             cancel: None,
         }

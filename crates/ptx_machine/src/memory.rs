@@ -1,9 +1,11 @@
 //! Memory of the machine: named allocations with synthetic addresses, far apart, each byte known to be written or not.
 
+mod history;
 mod segment;
 
 use std::collections::HashMap;
 
+pub(crate) use history::{Deed, Early, Effects, Footprint, History, PAGE};
 pub(crate) use segment::{Segment, SegmentPart};
 
 /// Distance between the starts of two allocations is a multiple of this, and at least this much behind each end is
@@ -43,6 +45,8 @@ pub struct Memory {
     next: u64,
     /// Module variables live as long as the memory, as on a device they live as long as the module.
     modules: HashMap<u64, ModuleVariables>,
+    /// What the launches so far did to it.
+    history: History,
 }
 
 /// Where the module-scope variables of one module are.
@@ -106,13 +110,15 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies `bytes` to `address`; they count as written.
+    /// Copies `bytes` to `address`; they count as written. A launch after it starts when those before it have ended,
+    /// [programmatic](crate::LaunchConfig::programmatic) or not.
     ///
     /// # Errors
     /// If the range is not within one allocation.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let segment = self.host_range(address, bytes.len())?;
         segment.write(address - segment.base, bytes);
+        self.history = History::default();
         Ok(())
     }
 
@@ -151,6 +157,14 @@ impl Memory {
 
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn history_mut(&mut self) -> &mut History {
+        &mut self.history
     }
 
     pub(crate) fn module(&self, id: u64) -> Option<&ModuleVariables> {

@@ -283,6 +283,8 @@ pub(crate) enum Barrier {
 pub(crate) enum Op {
     /// Nothing (a prefetch).
     Nop,
+    /// `griddepcontrol.wait`: what launches before this one did is over.
+    WaitForLaunches,
     /// `membar` and `fence`.
     Fence(Order, Scope),
     /// `d0 = s0`, files of 32 and 64 bits.

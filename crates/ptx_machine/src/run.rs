@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::exec::{self, BlockFault, Counters, Geometry, Isa, Job, Limits, Nobody, Tracer, Watcher};
 use crate::fault::{Fault, FaultKind, Trap};
 use crate::launch::{Arg, LaunchConfig, LaunchError, LaunchStats};
-use crate::memory::{AllocOptions, Memory, Segment};
+use crate::memory::{AllocOptions, Effects, History, Memory, Segment};
 use crate::module::{Entry, Module};
 use crate::profile::Profile;
 use crate::program::{LANES, Program};
@@ -57,6 +57,7 @@ pub fn launch_watched(
     module
         .place_variables(memory)
         .map_err(|e| LaunchError::input("module variables", e.0, "memory that has room for them"))?;
+    memory.history_mut().begin(config.programmatic);
     let variables = memory.module(module.id());
     let job = Job {
         program,
@@ -72,16 +73,29 @@ pub fn launch_watched(
         variables: variables.map_or(&[], |v| &v.global),
         isa: Isa::new(config.path),
         races: config.races,
+        history: Some(memory.history()).filter(|history| !history.is_empty()),
         schedule: config.schedule,
         limits: Limits {
             steps: config.step_limit.unwrap_or(LaunchConfig::DEFAULT_STEP_LIMIT),
             cancel: config.cancel.as_deref(),
         },
     };
-    run_watched(&job, config.threads, module, index, watch).map_err(|fault| match fault.trap.kind {
-        FaultKind::Cancelled => LaunchError::Cancelled,
-        _ => LaunchError::Fault(Box::new(report(module, index, fault))),
-    })
+    let outcome = run_watched(&job, config.threads, module, index, watch);
+    let history = memory.history_mut();
+    match outcome {
+        Ok((stats, effects)) => {
+            history.end(config.programmatic, effects);
+            Ok(stats)
+        }
+        Err(fault) => {
+            // Whatever comes after a fault does not follow a launch.
+            *history = History::default();
+            Err(match fault.trap.kind {
+                FaultKind::Cancelled => LaunchError::Cancelled,
+                _ => LaunchError::Fault(Box::new(report(module, index, fault))),
+            })
+        }
+    }
 }
 
 /// Runs the blocks; a launch that no one watches runs in the executor compiled for that.
@@ -91,7 +105,7 @@ fn run_watched(
     module: &Module,
     index: usize,
     watch: &mut Watch<'_>,
-) -> Result<LaunchStats, BlockFault> {
+) -> Result<(LaunchStats, Effects), BlockFault> {
     if watch.trace.is_none() && watch.profile.is_none() {
         return exec::run(job, threads, || Nobody, drop);
     }

@@ -10,6 +10,7 @@ use super::schedule::{Order, Schedule};
 use super::{Job, Spaces};
 use crate::fault::{FaultKind, Trap};
 use crate::launch::LaunchStats;
+use crate::memory::Effects;
 use crate::program::packed_bytes;
 
 /// A fault with its block, warp and instruction.
@@ -42,7 +43,7 @@ struct Shared<'a> {
     outcome: Mutex<(LaunchStats, Option<(u64, Located)>)>,
 }
 
-/// Runs all blocks; of several faults, the one in the lowest block counts, whatever the order of execution (with a
+/// Runs all blocks, and tells what they did to memory; of several faults, the one in the lowest block counts, whatever the order of execution (with a
 /// drawn schedule, the first one).
 ///
 /// Each worker has an observer from `observer`, and hands it to `done` when its last block has ended.
@@ -51,7 +52,7 @@ pub(crate) fn run<O: Observer>(
     threads: usize,
     observer: impl Fn() -> O + Sync,
     done: impl Fn(O) + Sync,
-) -> Result<LaunchStats, BlockFault> {
+) -> Result<(LaunchStats, Effects), BlockFault> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let wanted = match (job.schedule, threads) {
         (Some(_), _) => 1,
@@ -60,17 +61,20 @@ pub(crate) fn run<O: Observer>(
     };
     let workers = wanted.min(most_blocks(job));
     let may_repeat = O::MAY_REPEAT && workers > 1;
-    let global = job.races.then(|| GlobalShadow::new(job.global, may_repeat));
+    let global = job.races.then(|| GlobalShadow::new(job.global, job.history, may_repeat));
     let result = run_on(job, global.as_ref(), workers, &observer, &done);
     match (result, global) {
         (Err(fault), Some(global)) if may_repeat && global.has_crossed() => {
             // Which of two blocks was first, and so which of many races was found, is chance: in order, it is not.
             global.restore();
-            let again = GlobalShadow::new(job.global, false);
+            let again = GlobalShadow::new(job.global, job.history, false);
             run_on(job, Some(&again), 1, &observer, &done)?;
             Err(fault)
         }
-        (result, _) => result,
+        (result, global) => {
+            let effects = |stats| (stats, global.map_or_else(Effects::unknown, GlobalShadow::effects));
+            result.map(effects)
+        }
     }
 }
 

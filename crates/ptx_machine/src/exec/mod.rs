@@ -38,7 +38,7 @@ pub(crate) use spaces::Spaces;
 pub(crate) use trace::{TracedText, Tracer};
 
 use crate::launch::Path;
-use crate::memory::Segment;
+use crate::memory::{History, Segment};
 use crate::program::{Inst, Program};
 use regs::Regs;
 
@@ -101,6 +101,8 @@ pub(crate) struct Job<'a> {
     pub limits: Limits<'a>,
     /// Look for races.
     pub races: bool,
+    /// Launches that this one may overlap.
+    pub history: Option<&'a History>,
     /// Blocks and warps take turns in an order that follows from this number.
     pub schedule: Option<u64>,
 }

@@ -275,6 +275,11 @@ impl<'p> Warp<'p> {
                     races.fence(self.index, active, order, scope);
                 }
             }
+            Op::WaitForLaunches => {
+                if let Some(races) = witness.races {
+                    races.wait_for_launches(self.index, active);
+                }
+            }
             // No data is moved, or what the warp runs next was changed already.
             Op::Nop
             | Op::Barrier { .. }

@@ -32,6 +32,7 @@ impl Lower<'_, '_> {
                 let (order, scope) = Self::order(c, without);
                 Ok(Inst::new(Op::Fence(order, scope)))
             }
+            "griddepcontrol" if c.has("wait") => Ok(Inst::new(Op::WaitForLaunches)),
             _ => Ok(Inst::new(Op::Nop)),
         }
     }

@@ -6,10 +6,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::record::{Actor, Clash, Record};
 use super::sync::SyncTable;
 use super::words::Words;
-use crate::memory::{Segment, SegmentPart};
+use crate::memory::{Effects, Footprint, History, PAGE, Segment, SegmentPart};
 
-/// Words that share a lock.
-const PAGE: usize = 1024;
 /// Most accesses that a page remembers of words that many warps share: 16 a word on average.
 const MOST_RECORDS: usize = 16 * PAGE;
 
@@ -75,6 +73,14 @@ impl Page {
         Ok(())
     }
 
+    /// The bytes of a word that were written, and those that were read.
+    fn touched(&self, i: usize) -> (u8, u8) {
+        let (written, read) = self.words.touched(i);
+        let Some(first) = self.non_coherent.get(i) else { return (written, read) };
+        let more = self.more.iter().filter(|(j, _)| *j == i).map(|(_, r)| r.how.bytes);
+        (written, more.fold(read | first.how.bytes, |all, bytes| all | bytes))
+    }
+
     pub fn has_strong(&self, word: usize) -> bool {
         self.words.has_strong(word % PAGE)
     }
@@ -99,6 +105,10 @@ pub(crate) struct GlobalShadow<'a> {
     segments: &'a [Segment],
     pages: Vec<Option<Pages>>,
     sync: Mutex<SyncTable>,
+    /// Launches that this one may overlap.
+    history: Option<&'a History>,
+    /// Some thread has waited for them.
+    waited: AtomicBool,
     /// Blocks run at the same time, so that what was there is kept, to run them again one after the other.
     keeps_original: bool,
     /// Two blocks have raced.
@@ -110,7 +120,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> GlobalShadow<'a> {
-    pub fn new(segments: &'a [Segment], keeps_original: bool) -> Self {
+    pub fn new(segments: &'a [Segment], history: Option<&'a History>, keeps_original: bool) -> Self {
         let pages = |s: &Segment| {
             let count = s.len.div_ceil(4 * PAGE as u64);
             s.writable.then(|| Pages((0..count).map(|_| OnceLock::new()).collect()))
@@ -119,6 +129,8 @@ impl<'a> GlobalShadow<'a> {
             segments,
             pages: segments.iter().map(pages).collect(),
             sync: Mutex::default(),
+            history,
+            waited: AtomicBool::new(false),
             keeps_original,
             crossed: AtomicBool::new(false),
         }
@@ -152,6 +164,30 @@ impl<'a> GlobalShadow<'a> {
     /// Holds strong accesses of other blocks off.
     pub(super) fn sync(&self) -> MutexGuard<'_, SyncTable> {
         lock(&self.sync)
+    }
+
+    /// Launches that this one may overlap; `None`: there are none.
+    #[inline]
+    pub(super) fn history(&self) -> Option<&'a History> {
+        self.history
+    }
+
+    pub(super) fn note_wait(&self) {
+        self.waited.store(true, Ordering::Relaxed);
+    }
+
+    /// What the launch did.
+    pub fn effects(self) -> Effects {
+        let mut footprint = Footprint::default();
+        for (segment, pages) in self.pages.into_iter().enumerate() {
+            for (number, page) in pages.into_iter().flat_map(|pages| pages.0).enumerate() {
+                if let Some(page) = page.into_inner() {
+                    let page = page.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    footprint.add_page(segment, number, |i| page.touched(i));
+                }
+            }
+        }
+        Effects { footprint, waited: self.waited.into_inner() }
     }
 
     pub fn note_crossing(&self) {

@@ -7,6 +7,7 @@
 //! what, and what is not modelled, is in `docs/memory-model.md`.
 
 mod clock;
+mod early;
 mod global;
 mod record;
 mod report;
@@ -83,6 +84,8 @@ pub(super) struct Detector<'a> {
     shared_sync: SyncTable,
     /// Words that asynchronous copies are on their way to.
     pending: u32,
+    /// Lanes of each warp that have waited for the launches before this one.
+    waited: Vec<u32>,
 }
 
 /// The words that one lane's access at `offset` touches: the first, how many, and which bytes of each.
@@ -141,6 +144,7 @@ impl<'a> Detector<'a> {
             shared: spaces.shared.iter().map(|s| Words::new(s.len.div_ceil(4) as usize, usize::MAX)).collect(),
             shared_sync: SyncTable::default(),
             pending: 0,
+            waited: vec![0; geometry.warps() as usize],
         }
     }
 
@@ -148,6 +152,7 @@ impl<'a> Detector<'a> {
     pub fn start_block(&mut self, block: u32) {
         self.block = block;
         self.barriers = Default::default();
+        self.waited.fill(0);
         self.shared_sync.clear();
         if self.pending > 0 || self.warps.iter().any(|w| w.now() > LAST / 2) {
             self.shared.iter_mut().for_each(Words::clear);
@@ -217,6 +222,9 @@ impl<'a> Detector<'a> {
     fn access_global(&mut self, step: Step<'_>) -> Checked<Held<'a>> {
         let Step { warp: w, at, group, access: a, effect, .. } = step;
         let global = self.global;
+        if let Some(history) = global.history() {
+            self.check_early(history, &step)?;
+        }
         let mut sync = a.order.is_strong().then(|| global.sync());
         let warp = &self.warps[w];
         let how = Self::how(a, effect, a.scope >= Scope::Gpu);
@@ -333,6 +341,10 @@ impl<'a> Detector<'a> {
         let record = Record { unit, lanes: 0, time: PENDING, at, how: How::weak(4, is_shared) };
         // What a report calls an asynchronous copy.
         let copy = Access::plain(Space::Shared, Scalar::B32);
+        let step = Step { warp: w, at, group, access: &copy, effect: Effect::Store, same: None };
+        if let Some(history) = self.global.history().filter(|_| !is_shared) {
+            self.check_early_copy(history, &step, bytes)?;
+        }
         for lane in lanes(group.mask) {
             let by = Actor { clock: warp.seen(lane as u32), first_unit, unit };
             for (word, bytes) in copied_words(group.offsets[lane], bytes[lane]) {
@@ -344,7 +356,6 @@ impl<'a> Detector<'a> {
                     let page = self.global.page(group.segment.number, word);
                     page.map_or(Ok(()), |mut page| page.read(word, &by, &new))
                 };
-                let step = Step { warp: w, at, group, access: &copy, effect: Effect::Store, same: None };
                 result.map_err(|wrong| self.wrong(&step, word, &wrong))?;
             }
         }

@@ -44,7 +44,7 @@ impl Site<'_> {
     }
 
     /// What an instruction does to memory.
-    fn what(&self, at: u32) -> &'static str {
+    pub fn what(&self, at: u32) -> &'static str {
         match self.program.insts[at as usize].op {
             Op::Load(_) => "load",
             Op::Store(_) => "store",

@@ -231,6 +231,23 @@ impl Words {
         }
     }
 
+    /// The bytes of word `i` that remembered accesses write, and those that others read.
+    #[inline]
+    pub fn touched(&self, i: usize) -> (u8, u8) {
+        let cell = &self.cells[i];
+        if cell.crowd == 0 {
+            return (cell.write.how.bytes, cell.read.how.bytes);
+        }
+        let crowd = &self.crowds[cell.crowd as usize - 1];
+        let all = crowd.writes.iter().chain(&crowd.reads).chain(&crowd.strong);
+        all.fold(
+            (0, 0),
+            |(written, read), Record { how, .. }| {
+                if how.writes { (written | how.bytes, read) } else { (written, read | how.bytes) }
+            },
+        )
+    }
+
     /// Whether a strong access to word `i` is remembered.
     pub fn has_strong(&self, i: usize) -> bool {
         let crowd = self.cells[i].crowd;

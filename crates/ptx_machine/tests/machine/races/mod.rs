@@ -3,6 +3,7 @@
 mod atomics;
 mod copies;
 mod divergence;
+mod early;
 mod fences;
 mod global;
 mod oracle;
