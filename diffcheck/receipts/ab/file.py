@@ -26,11 +26,6 @@ def receipt_text(receipt: AbReceipt) -> str:
     return layout({**content, DIGEST_KEY: content_digest(content)}) + "\n"
 
 
-def receipt_digest(receipt: AbReceipt) -> str:
-    """Return the digest that a receipt's file carries."""
-    return content_digest(receipt.model_dump(mode="json", by_alias=True))
-
-
 def write_ab_receipt(path: Path, receipt: AbReceipt) -> None:
     """Write a receipt, whole or not at all; see `write_text`. Raises `BadInputError` when it cannot be written."""
     write_text(path, receipt_text(receipt))
