@@ -22,6 +22,47 @@ const POINTER_IS_MANAGED: u32 = 8;
 const POINTER_DEVICE: u32 = 9;
 const MEMORY_TYPE_DEVICE: u32 = 2;
 const NO_DEVICE: i32 = -2;
+const LAUNCH_IGNORE: u32 = 0;
+const LAUNCH_PROGRAMMATIC: u32 = 6;
+
+/// `CUlaunchAttribute`.
+#[repr(C)]
+struct LaunchAttribute {
+    id: u32,
+    _pad: [u8; 4],
+    /// The value's first word, of the 64 bytes that its union takes.
+    value: i32,
+    _rest: [u8; 60],
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct LaunchShape {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    stream: usize,
+    attributes: *const LaunchAttribute,
+    count: u32,
+}
+
+impl LaunchShape {
+    /// Whether the launch is programmatic; an error for an attribute that this driver does not have.
+    ///
+    /// # Safety
+    /// There are as many attributes as it says.
+    unsafe fn is_programmatic(&self) -> Result<bool, Answer> {
+        (0..self.count as usize).try_fold(false, |found, index| {
+            // SAFETY: says the caller.
+            let attribute = unsafe { &*self.attributes.add(index) };
+            match attribute.id {
+                LAUNCH_IGNORE => Ok(found),
+                LAUNCH_PROGRAMMATIC => Ok(attribute.value != 0),
+                _ => Err(Answer::InvalidValue),
+            }
+        })
+    }
+}
 
 /// Writes a result where the caller wants it.
 ///
@@ -284,15 +325,46 @@ unsafe extern "C" fn cuLaunchKernel(
     arguments: *const *const u8,
     _extra: *mut *mut c_void,
 ) -> Answer {
+    let shape = LaunchConfig::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+    // SAFETY: the driver's interface.
+    unsafe { launch(function, &LaunchConfig { dynamic_shared, ..shape }, arguments, stream) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuLaunchKernelEx(
+    shape: *const LaunchShape,
+    function: usize,
+    arguments: *const *const u8,
+    _extra: *mut *mut c_void,
+) -> Answer {
+    // SAFETY: the driver's interface.
+    let (shape, programmatic) = unsafe { (&*shape, (*shape).is_programmatic()) };
+    let programmatic = match programmatic {
+        Ok(programmatic) => programmatic,
+        Err(answer) => return answer,
+    };
+    let config = LaunchConfig {
+        dynamic_shared: shape.dynamic_shared,
+        programmatic,
+        ..LaunchConfig::new(shape.grid, shape.block)
+    };
+    // SAFETY: the driver's interface.
+    unsafe { launch(function, &config, arguments, shape.stream) }
+}
+
+/// Runs a kernel.
+///
+/// # Safety
+/// There is one pointer a parameter of the function's, each to its bytes.
+unsafe fn launch(function: usize, config: &LaunchConfig, arguments: *const *const u8, stream: usize) -> Answer {
     with(|state| {
         let mut args = Vec::new();
         for (index, bytes) in state.parameters(function)?.into_iter().enumerate() {
-            // SAFETY: the driver's interface: one pointer a parameter, each to its bytes.
+            // SAFETY: says the caller.
             let value = unsafe { std::slice::from_raw_parts(*arguments.add(index), bytes as usize) };
             args.push(Arg::bytes(value.to_vec()));
         }
-        let shape = LaunchConfig::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        state.launch(function, &LaunchConfig { dynamic_shared, ..shape }, &args, stream)
+        state.launch(function, config, &args, stream)
     })
     .into()
 }

@@ -40,6 +40,8 @@ pub struct Counts {
     pub launches: u64,
     /// Primary contexts retained and not released.
     pub retained: u64,
+    /// Launches that were programmatic.
+    pub programmatic: u64,
 }
 
 /// A kernel of a loaded module.
@@ -243,6 +245,7 @@ impl State {
             return Err(Answer::InvalidValue);
         }
         self.counts.launches += 1;
+        self.counts.programmatic += u64::from(config.programmatic);
         ptx_machine::launch(module, &function.entry, &mut self.memory, config, args).map(|_| ()).map_err(|error| {
             eprintln!("machine driver: {error}");
             Answer::LaunchFailed

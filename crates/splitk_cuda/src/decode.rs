@@ -261,15 +261,34 @@ impl SplitKDecode {
         let mut arguments =
             [place(&mut m), place(&mut s), place(&mut acc), place(&mut out), place(&mut n_splits), place(&mut stride)];
         // SAFETY: the parameters of section 8 in their order; the rest as for the partial kernel, which has written the
-        // scratch when this one runs, as both are on one stream.
+        // scratch when this one runs, as both are on one stream and it waits for that where it starts early.
         unsafe { self.reduce.launch(plan.reduce_launch(), call.stream, &mut arguments) }
     }
 }
 
-/// The kernels of a decoder in a file: name and dynamic shared memory.
+/// The kernels of a decoder in a file.
 struct Kernels {
-    partials: Vec<(Tile, String, u32)>,
-    reduce: (String, u32),
+    partials: Vec<(Tile, Kernel)>,
+    reduce: Kernel,
+}
+
+/// A kernel in a file: its name and how it is launched.
+struct Kernel {
+    name: String,
+    dynamic_shared_bytes: u32,
+    programmatic: bool,
+}
+
+impl Kernel {
+    fn of(file: &PtxFile, name: String, (_, [threads, ..]): ([u32; 3], [u32; 3])) -> Result<Self, Error> {
+        let dynamic_shared_bytes = file.dynamic_shared_bytes(&name, threads)?;
+        let programmatic = file.waits(&name);
+        Ok(Self { name, dynamic_shared_bytes, programmatic })
+    }
+
+    fn function(&self, module: &Module) -> Result<Function, Error> {
+        module.function(&self.name, self.dynamic_shared_bytes, self.programmatic)
+    }
 }
 
 impl Kernels {
@@ -277,20 +296,16 @@ impl Kernels {
     fn of(file: &PtxFile, request: &PlanRequest, table: &TileTable) -> Result<Self, Error> {
         let mut partials = Vec::new();
         for plan in plans_by_tile(request, table)? {
-            let (name, (_, [threads, ..])) = (plan.partial_entry(), plan.partial_launch());
-            partials.push((plan.tile, name.clone(), file.dynamic_shared_bytes(&name, threads)?));
+            partials.push((plan.tile, Kernel::of(file, plan.partial_entry(), plan.partial_launch())?));
         }
         let plan = Plan::by_table(request, table)?;
-        let (name, (_, [threads, ..])) = (plan.reduce_entry(), plan.reduce_launch());
-        let shared = file.dynamic_shared_bytes(&name, threads)?;
-        Ok(Self { partials, reduce: (name, shared) })
+        Ok(Self { partials, reduce: Kernel::of(file, plan.reduce_entry(), plan.reduce_launch())? })
     }
 
     /// The same in a loaded module.
     fn functions(&self, module: &Module) -> Result<(Vec<(Tile, Function)>, Function), Error> {
-        let function = |name: &str, shared| module.function(name, shared);
-        let partials = self.partials.iter().map(|(tile, name, shared)| Ok((*tile, function(name, *shared)?)));
-        Ok((partials.collect::<Result<_, Error>>()?, function(&self.reduce.0, self.reduce.1)?))
+        let partials = self.partials.iter().map(|(tile, kernel)| Ok((*tile, kernel.function(module)?)));
+        Ok((partials.collect::<Result<_, Error>>()?, self.reduce.function(module)?))
     }
 }
 

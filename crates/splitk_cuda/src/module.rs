@@ -13,11 +13,12 @@ const SHARED_WITHOUT_LEAVE: u32 = 48 * 1024;
 /// Room for what the driver's assembler has to say of a text that it refuses.
 const LOG_BYTES: usize = 4096;
 
-/// A kernel, ready to launch, and the dynamic shared memory of its launches.
+/// A kernel, ready to launch, the dynamic shared memory of its launches, and whether they are programmatic.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
     handle: sys::CUfunction,
     dynamic_shared_bytes: u32,
+    programmatic: bool,
 }
 
 /// A PTX module in a context.
@@ -61,8 +62,9 @@ impl Module {
         Ok(Self { handle, context: Arc::clone(context) })
     }
 
-    /// The kernel `entry`, with leave to use that much dynamic shared memory.
-    pub fn function(&self, entry: &str, dynamic_shared_bytes: u32) -> Result<Function, Error> {
+    /// The kernel `entry`, with leave to use that much dynamic shared memory. `programmatic`: it waits for the kernel
+    /// before it on the stream (`griddepcontrol.wait`), and so may start before that has ended.
+    pub fn function(&self, entry: &str, dynamic_shared_bytes: u32, programmatic: bool) -> Result<Function, Error> {
         let name = CString::new(entry).map_err(|_| Error::PtxSet(format!("{entry:?} is no kernel's name")))?;
         let mut handle = std::ptr::null_mut();
         let _entered = self.context.enter()?;
@@ -74,7 +76,7 @@ impl Module {
                 call!(cuFuncSetAttribute(handle, leave, dynamic_shared_bytes as i32))?;
             }
         }
-        Ok(Function { handle, dynamic_shared_bytes })
+        Ok(Function { handle, dynamic_shared_bytes, programmatic })
     }
 }
 
@@ -93,6 +95,10 @@ impl Drop for Module {
 impl Function {
     /// Queues a launch on a stream of the current context.
     ///
+    /// Where it is programmatic, the kernel may start while the kernel before it on the stream still runs. It waits
+    /// itself until that has ended and what it wrote is visible, so results are those of a plain launch. Where the
+    /// operation before it is no kernel, it is a plain launch. A stream that is captured keeps the edge in the graph.
+    ///
     /// # Safety
     /// The function's module is loaded in the current context; `stream` is a stream of it; `arguments` point to values of
     /// the kernel's parameters, in their order; the kernel may do what it does with them.
@@ -102,6 +108,10 @@ impl Function {
         stream: u64,
         arguments: &mut [*mut c_void],
     ) -> Result<(), Error> {
+        if self.programmatic {
+            // SAFETY: says the caller.
+            return unsafe { self.launch_programmatic((grid, block), stream, arguments) };
+        }
         let [grid_x, grid_y, grid_z] = grid;
         let [block_x, block_y, block_z] = block;
         let shared = self.dynamic_shared_bytes;
@@ -121,6 +131,35 @@ impl Function {
                 std::ptr::null_mut(),
             ))
         }
+    }
+
+    /// # Safety
+    /// As [`Function::launch`].
+    unsafe fn launch_programmatic(
+        &self,
+        (grid, block): ([u32; 3], [u32; 3]),
+        stream: u64,
+        arguments: &mut [*mut c_void],
+    ) -> Result<(), Error> {
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.programmaticStreamSerializationAllowed = 1;
+        let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+        let mut attribute = sys::CUlaunchAttribute { id, pad: [0; 4], value };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid[0],
+            gridDimY: grid[1],
+            gridDimZ: grid[2],
+            blockDimX: block[0],
+            blockDimY: block[1],
+            blockDimZ: block[2],
+            sharedMemBytes: self.dynamic_shared_bytes,
+            hStream: stream as sys::CUstream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        // SAFETY: says the caller. The configuration and its one attribute, whose value is the one that its id asks for,
+        // live until the driver returns; it copies them and the arguments before.
+        unsafe { call!(cuLaunchKernelEx(&raw const config, self.handle, arguments.as_mut_ptr(), std::ptr::null_mut())) }
     }
 }
 

@@ -153,6 +153,17 @@ impl PtxFile {
         self.text.split(".entry ").skip(1).filter_map(|rest| rest.split(['(', ' ', '\n', '\r', '\t']).next())
     }
 
+    /// Whether the kernel `entry` has a `griddepcontrol.wait` (`sm_90` and later): it may then be launched
+    /// programmatically, to start before the kernel before it on the stream has ended.
+    pub fn waits(&self, entry: &str) -> bool {
+        let bodies = self.text.split(".entry ").skip(1);
+        let is_own = |body: &&str| body.split(['(', ' ', '\n', '\r', '\t']).next() == Some(entry);
+        bodies.filter(is_own).flat_map(str::lines).any(|line| {
+            let code = line.split_once("//").map_or(line, |(code, _)| code);
+            code.contains("griddepcontrol.wait")
+        })
+    }
+
     /// Dynamic shared memory of a launch of `entry` with blocks of `threads` threads, in bytes.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use splitk_cuda::{Error, PtxFile, PtxSet, plans_by_tile};
 use splitk_plan::profile::PROFILES;
 use splitk_plan::storage::STORAGES;
@@ -94,6 +95,30 @@ fn every_file_has_every_kernel_that_a_plan_asks_for() {
             let (_, [threads, ..]) = plan.reduce_launch();
             assert_eq!(file.dynamic_shared_bytes(&plan.reduce_entry(), threads), Ok(0));
         }
+    }
+}
+
+#[test]
+fn a_kernel_waits_where_its_own_text_does() {
+    let mut texts = texts();
+    let entry = |name: &str, body: &str| format!("\n.visible .entry {name}(\n)\n{{\n\t{body}\n}}\n");
+    let added = [
+        entry("waits", "@%p1 griddepcontrol.wait;"),
+        entry("waits_not", "griddepcontrol.launch_dependents; // griddepcontrol.wait;"),
+        entry("wait", "ret;"),
+    ];
+    let text = added.concat();
+    let sha256 = Sha256::digest(text.as_bytes()).iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    let mut manifest: serde_json::Value = serde_json::from_str(&manifest()).expect("a manifest");
+    manifest["targets"]["sm_90"]["sha256"] = sha256.into();
+    texts.insert(90, Cow::Owned(text));
+    let set = PtxSet::new(&manifest.to_string(), texts).expect("a set");
+    let file = set.file("sm_90").expect("a file");
+    let found: Vec<bool> = ["waits", "waits_not", "wait", "other"].iter().map(|name| file.waits(name)).collect();
+    assert_eq!(found, [true, false, false, false]);
+    // Only from sm_90 on is there such an instruction.
+    for file in embedded().files().iter().filter(|file| file.arch() < 90) {
+        assert!(file.entries().all(|entry| !file.waits(entry)), "{}", file.name());
     }
 }
 

@@ -37,7 +37,7 @@ class Array:
         )
 
 
-_COUNTED = ("allocations", "frees", "loads", "unloads", "launches", "retained")
+_COUNTED = ("allocations", "frees", "loads", "unloads", "launches", "retained", "programmatic")
 
 
 class _Counts(ctypes.Structure):

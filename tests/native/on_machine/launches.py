@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def test_a_call_is_two_launches_and_nothing_else(driver: Any, bench: Any) -> Non
     before = driver.counts()
     for case in cases:
         bench.call(decode, case.device, case.kv_len, out=case.out)
-    assert driver.counts() == before | {"launches": before["launches"] + 2 * len(cases)}
+    after = driver.counts()
+    assert after == before | {"launches": before["launches"] + 2 * len(cases), "programmatic": after["programmatic"]}
 
 
 def test_a_result_does_not_depend_on_the_capacity_or_on_what_ran_before(bench: Any) -> None:
@@ -134,6 +136,49 @@ def test_a_folder_takes_the_place_of_the_ptx_in_the_library(bench: Any, tmp_path
     bench.require_bits(decode, bench.case(100))
 
 
+def waiting_set(folder: Path, *kinds: str) -> Path:
+    """A set whose kernels of these kinds, and no others, wait at their start for the kernel before them."""
+    text = re.sub(r"^.*griddepcontrol.*\n", "", ptx_text("sm_90"), flags=re.MULTILINE)
+    for kind in kinds:
+        text = re.sub(
+            rf"(\.entry splitk_{kind}_\w+\([^{{]*\{{\n)", r"\1\tgriddepcontrol.wait; // before anything else\n", text
+        )
+    return copied_set(folder, text)
+
+
+@pytest.mark.parametrize("waiting", [(), ("partial",), ("reduce",), ("partial", "reduce")])
+def test_a_kernel_that_waits_is_launched_programmatically(
+    driver: Any, bench: Any, tmp_path: Path, waiting: tuple[str, ...]
+) -> None:
+    decode = SplitKDecode(8, 2, 300, ptx_dir=waiting_set(tmp_path / "set", *waiting))
+    before = driver.counts()["programmatic"]
+    for kv_len in (300, 65, 300):
+        bench.require_bits(decode, bench.case(kv_len))
+    assert driver.counts()["programmatic"] == before + 3 * len(waiting)
+
+
+@pytest.mark.parametrize("late", ["partial", "reduce"])
+def test_a_kernel_that_waits_too_late_fails(bench: Any, tmp_path: Path, late: str) -> None:
+    waiting = waiting_set(tmp_path / "set", "partial", "reduce")
+    # At its end instead: it is still launched programmatically.
+    text = (waiting / "sm_90.ptx").read_text()
+    entries = re.findall(rf"\.entry splitk_{late}_\w+\(.*?^\}}$", text, flags=re.DOTALL | re.MULTILINE)
+    assert entries
+    for entry in entries:
+        assert entry.count("griddepcontrol.wait;") == 1
+        moved = entry.replace("\tgriddepcontrol.wait;", "\t").replace("\tret;", "\tgriddepcontrol.wait;\n\tret;")
+        text = text.replace(entry, moved)
+    decode, case = SplitKDecode(8, 2, 100, ptx_dir=copied_set(tmp_path / "late", text)), bench.case(100)
+
+    def twice() -> None:
+        # What the partial kernel overwrites is what an earlier call's reduce kernel reads.
+        bench.call(decode, case.device, 100, out=case.out)
+        bench.call(decode, case.device, 100, out=case.out)
+
+    with pytest.raises(CudaError, match=r"^cuLaunchKernelEx failed with CUDA_ERROR_LAUNCH_FAILED: "):
+        twice()
+
+
 def test_a_missing_kernel_is_refused_before_anything_is_loaded(driver: Any, bench: Any, tmp_path: Path) -> None:
     entry = SplitKDecode(8, 2, 100).plan(100).partial_entry
     text = ptx_text("sm_90")
@@ -164,6 +209,6 @@ def test_a_kernel_that_fails_is_one_line_and_the_next_launch_works(bench: Any) -
     # K is said to have rows that its memory does not have: nothing but a launch can find out.
     k = bench.driver.upload(np.zeros((50, 2, 256), dtype=np.float16))
     k.shape = (100, 2, 256)
-    with pytest.raises(CudaError, match=r"^cuLaunchKernel failed with CUDA_ERROR_LAUNCH_FAILED: "):
+    with pytest.raises(CudaError, match=r"^cuLaunchKernel(Ex)? failed with CUDA_ERROR_LAUNCH_FAILED: "):
         decode(case.device[0], k, case.device[2], 100, out=case.out)
     bench.require_bits(decode, case)
