@@ -1,4 +1,4 @@
-"""`rust_kernel.decode` without a GPU: on a CUDA driver whose devices are PTX machines (crates/machine_driver).
+"""Launching code without a GPU: on a CUDA driver whose devices are PTX machines (crates/machine_driver).
 
 The driver is found by its name when a process first asks for it, so the tests in `on_machine` run in processes of their
 own, one for each list of devices.
@@ -38,12 +38,20 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     folder = tmp_path_factory.mktemp("driver")
     shutil.copy(library, folder / "libcuda.so")
+    # cuda-bindings asks for this one. A link, so that it is the same library, with one state, by both names.
+    (folder / "libcuda.so.1").symlink_to("libcuda.so")
     return folder
 
 
 @pytest.mark.parametrize(
     ("tests", "devices"),
-    [("arrays.py", "90,90"), ("contexts.py", "90,90"), ("launches.py", "90,90"), ("fallback.py", "86,75")],
+    [
+        ("arrays.py", "90,90"),
+        ("contexts.py", "90,90"),
+        ("launches.py", "90,90"),
+        ("bindings.py", "90"),
+        ("fallback.py", "86,75"),
+    ],
 )
 def test_on_devices_that_are_machines(driver: Path, tests: str, devices: str) -> None:
     environment = {**os.environ, "LD_LIBRARY_PATH": str(driver), "MACHINE_DRIVER_DEVICES": devices}

@@ -22,6 +22,8 @@ const POINTER_IS_MANAGED: u32 = 8;
 const POINTER_DEVICE: u32 = 9;
 const MEMORY_TYPE_DEVICE: u32 = 2;
 const NO_DEVICE: i32 = -2;
+const SYMBOL_FOUND: u32 = 0;
+const SYMBOL_NOT_FOUND: u32 = 1;
 const LAUNCH_IGNORE: u32 = 0;
 const LAUNCH_PROGRAMMATIC: u32 = 6;
 
@@ -350,6 +352,27 @@ unsafe extern "C" fn cuLaunchKernelEx(
     };
     // SAFETY: the driver's interface.
     unsafe { launch(function, &config, arguments, shape.stream) }
+}
+
+/// The address of a function by its name, for a library that asks for all of the driver's and lives without most: of
+/// those, `cuLaunchKernelEx` is here.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGetProcAddress_v2(
+    name: *const c_char,
+    function: *mut *const c_void,
+    _version: i32,
+    _flags: u64,
+    found: *mut u32,
+) -> Answer {
+    // SAFETY: the driver's interface: a name ends with a zero.
+    let is_here = unsafe { CStr::from_ptr(name) } == c"cuLaunchKernelEx";
+    if !found.is_null() {
+        // SAFETY: the driver's interface: where it is given, it has room for the status.
+        unsafe { found.write(if is_here { SYMBOL_FOUND } else { SYMBOL_NOT_FOUND }) };
+    }
+    let address = if is_here { cuLaunchKernelEx as *const c_void } else { std::ptr::null() };
+    // SAFETY: the driver's interface.
+    unsafe { put(function, Ok(address)) }
 }
 
 /// Runs a kernel.

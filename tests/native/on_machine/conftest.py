@@ -80,6 +80,11 @@ class Driver:
         """A stream of the current context."""
         return self._handle("cuStreamCreate", 0)
 
+    def kernel(self, text: str, entry: str) -> int:
+        """A kernel of a module that stays loaded in the current context."""
+        module = self._handle("cuModuleLoadDataEx", text.encode(), 0, None, None)
+        return self._handle("cuModuleGetFunction", ctypes.c_size_t(module), entry.encode())
+
     def upload(self, values: npt.NDArray[Any]) -> Array:
         """A dense array on the current context's device."""
         values = np.ascontiguousarray(values)
