@@ -13,7 +13,7 @@ from diffcheck.arms import DeviceArm, get_arm, reference_arm
 from diffcheck.arms.base import Problem
 from diffcheck.assemble.ptxas import AssembleError, assemble_all_entries, ptxas_version
 from diffcheck.assemble.sass.occupancy import LIMITS, blocks_per_sm
-from diffcheck.errors import DiffcheckError, MissingRequirementError
+from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
 from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.experiment.rows import ExperimentRow
 from diffcheck.layouts import allocate_outputs
@@ -29,15 +29,21 @@ if TYPE_CHECKING:
 class GpuBench:
     """The current CUDA device. See `Bench`.
 
-    Raises `MissingRequirementError` where there is none.
+    Raises `MissingRequirementError` where there is none, in the name of `what` is to be done.
     """
 
-    def __init__(self, target: str | None = None, profile: str | None = None, tiles: TileTable | None = None) -> None:
+    def __init__(
+        self,
+        target: str | None = None,
+        profile: str | None = None,
+        tiles: TileTable | None = None,
+        what: str = "the A/B",
+    ) -> None:
         executor = GpuExecutor()
         availability = executor.available()
         if not availability:
-            raise MissingRequirementError(f"the A/B needs a GPU ({availability.reason})", "run it where there is one")
-        self._executor = executor
+            raise MissingRequirementError(f"{what} needs a GPU ({availability.reason})", "run it where there is one")
+        self.executor = executor
         self.target = target or executor.default_target()
         self.profile = profile or executor.default_profile()
         self.tiles = tiles
@@ -76,10 +82,11 @@ class GpuBench:
 
     def _builds(self, arm: DeviceArm, entries: Sequence[str], target: str) -> list[KernelBuild]:
         made: list[KernelBuild] = []
-        for entry in arm.entries(self.target):
-            if entry not in entries:
-                continue
-            kernel = arm.kernel(entry, self.target)
+        for entry in entries:
+            try:
+                kernel = arm.kernel(entry, self.target)
+            except BadInputError:
+                continue  # the other arm's
             used = assemble_all_entries(kernel.ptx, (entry,), target)[entry]
             shared = used.static_shared + kernel.dynamic_shared
             made.append(
@@ -99,8 +106,8 @@ class GpuBench:
         """Run both arms on the device: together where they share a plan, so that they are compared, too."""
         with gpu_errors(f"row {prepared[arms[0].name].case.name}, parity"):
             if prepared[arms[0].name] is prepared[arms[1].name]:
-                return [run_case(prepared[arms[0].name], self._executor, self.target, arms)]
-            return [run_case(prepared[arm.name], self._executor, self.target, (arm,)) for arm in arms]
+                return [run_case(prepared[arms[0].name], self.executor, self.target, arms)]
+            return [run_case(prepared[arm.name], self.executor, self.target, (arm,)) for arm in arms]
 
     def _side(self, arm: DeviceArm, prepared: Prepared, runs: Sequence[CaseRun]) -> Sided:
         problem = Problem(
@@ -115,7 +122,7 @@ class GpuBench:
     def _host_facts(self) -> HostFacts:
         import cupy
 
-        facts = self._executor.device_facts()
+        facts = self.executor.device_facts()
         device = cupy.cuda.Device()
         nvml = self.monitor if isinstance(self.monitor, Nvml) else None
         uuid = nvml.uuid() if nvml else None

@@ -129,9 +129,9 @@ class GpuRow:
         sets = arena.place()
         first, second = (side.program for side in self._sides)
         self._things = {
-            BASELINE: Timed(BASELINE, _calls(first, sets[BASELINE])),
-            BASELINE_AGAIN: Timed(BASELINE_AGAIN, _calls(first, sets[BASELINE_AGAIN])),
-            CANDIDATE: Timed(CANDIDATE, _calls(second, sets[CANDIDATE])),
+            BASELINE: Timed(BASELINE, queued_calls(first, sets[BASELINE])),
+            BASELINE_AGAIN: Timed(BASELINE_AGAIN, queued_calls(first, sets[BASELINE_AGAIN])),
+            CANDIDATE: Timed(CANDIDATE, queued_calls(second, sets[CANDIDATE])),
         }
         self._baseline_sets = sets[BASELINE]
 
@@ -178,7 +178,7 @@ class GpuRow:
         )
 
 
-def _calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:
+def queued_calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:
     """Return what queues a call: its arguments are made once a set, as a graph has hundreds of calls."""
     module = load_module(program.ptx)
     functions = [module.get_function(step.entry) for step in program.steps]

@@ -32,6 +32,7 @@ from diffcheck.cli import (
     subjects,
     timing,
     toolchain,
+    tune,
 )
 from diffcheck.errors import DiffcheckError
 from diffcheck.terminal import print_error
@@ -74,6 +75,7 @@ ptx.register(app)
 oxide.register(app)
 opcodes.register(app)
 timing.register(app)
+tune.register(app)
 toolchain.register(app)
 ab.register(app)
 receipt.register(app)

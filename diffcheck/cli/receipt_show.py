@@ -7,6 +7,7 @@ from diffcheck.cli.parity_table import show_cases, show_storage_errors
 from diffcheck.cli.sanitize_table import show_sanitize
 from diffcheck.cli.timing_table import show_timing
 from diffcheck.cli.toolchain_table import show_toolchain
+from diffcheck.cli.tune_table import show_tune
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Control, Row
 from diffcheck.receipts.ab.samples import Interval
@@ -16,6 +17,7 @@ from diffcheck.receipts.model import Receipt
 from diffcheck.sanitize.model import SanitizeReceipt
 from diffcheck.timing.model import Timing
 from diffcheck.toolchain.model import Toolchain
+from diffcheck.tune.model import TuneResult
 
 _AB_COLUMNS = ("row", "baseline µs", "candidate µs", "ratio", "95 % interval", "blocks", "dropped", "parity")
 _IMPORTED_COLUMNS = ("heads", "keys", "storage", "baseline µs", "candidate µs", "ratio", "vs f64", "parity")
@@ -35,6 +37,8 @@ def show_receipt(receipt: AnyReceipt) -> bool:
         show_timing(receipt)
     elif isinstance(receipt, Toolchain):
         show_toolchain(receipt)
+    elif isinstance(receipt, TuneResult):
+        show_tune(receipt)
     else:
         _show_parity(receipt)
     return receipt.status == "holds"

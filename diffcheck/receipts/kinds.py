@@ -19,9 +19,10 @@ from diffcheck.receipts.model import Receipt, read_receipt, receipt_schema
 from diffcheck.sanitize.model import SanitizeReceipt
 from diffcheck.timing.model import Timing
 from diffcheck.toolchain.model import Toolchain
+from diffcheck.tune.model import TuneResult
 
 PARITY = "diffcheck-receipt/1"
-PlainReceipt: TypeAlias = Imported | SanitizeReceipt | Timing | Toolchain
+PlainReceipt: TypeAlias = Imported | SanitizeReceipt | Timing | Toolchain | TuneResult
 """A receipt that is its model and nothing else: no digest stands in its file."""
 AnyReceipt: TypeAlias = Receipt | AbReceipt | PlainReceipt
 
@@ -47,7 +48,7 @@ def _read_plain(model: type[PlainReceipt], path: Path) -> PlainReceipt:
         raise first_wrong(f"receipt {path.name}", error) from error
 
 
-_PLAIN: tuple[type[PlainReceipt], ...] = (Imported, SanitizeReceipt, Timing, Toolchain)
+_PLAIN: tuple[type[PlainReceipt], ...] = (Imported, SanitizeReceipt, Timing, Toolchain, TuneResult)
 KINDS: dict[str, Kind] = {
     PARITY: Kind(receipt_schema, read_receipt),
     AB: Kind(ab_schema, lambda path: ab_receipt_of(read_content(path), path.name)),
