@@ -5,7 +5,7 @@ mod segment;
 
 use std::collections::HashMap;
 
-pub(crate) use history::{Deed, Early, Effects, Footprint, History, PAGE};
+pub(crate) use history::{Deed, Early, Effects, Footprint, History, PAGE, Trail};
 pub(crate) use segment::{Segment, SegmentPart};
 
 /// Distance between the starts of two allocations is a multiple of this, and at least this much behind each end is

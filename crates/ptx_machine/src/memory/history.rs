@@ -64,17 +64,23 @@ impl Footprint {
     }
 }
 
+/// What is remembered of a launch, of which a footprint is made where a later launch needs it: few do.
+pub(crate) trait Trail: std::fmt::Debug + Send + Sync {
+    fn footprint(self: Box<Self>) -> Footprint;
+}
+
 /// What a launch did, and whether some thread of it waited for the launches before it.
 #[derive(Debug)]
 pub(crate) struct Effects {
-    pub footprint: Footprint,
+    /// `None`: its accesses were not looked at.
+    pub trail: Option<Box<dyn Trail>>,
     pub waited: bool,
 }
 
 impl Effects {
     /// Of a launch whose accesses were not looked at.
     pub fn unknown() -> Self {
-        Self { footprint: Footprint::default(), waited: true }
+        Self { trail: None, waited: true }
     }
 }
 
@@ -95,6 +101,8 @@ pub(crate) struct Early {
 /// its threads waited.
 #[derive(Debug, Default)]
 pub(crate) struct History {
+    /// What the last launch did, while it is not part of `covered`.
+    last: Option<Box<dyn Trail>>,
     /// What is over when the last launch is.
     covered: Footprint,
     /// What may go on even then: no thread of a programmatic launch after it has waited.
@@ -104,8 +112,11 @@ pub(crate) struct History {
 impl History {
     /// A launch begins.
     pub fn begin(&mut self, programmatic: bool) {
+        let last = self.last.take();
         if !programmatic {
             self.covered = Footprint::default();
+        } else if let Some(last) = last {
+            self.covered.add(last.footprint());
         }
     }
 
@@ -115,12 +126,18 @@ impl History {
             let before = std::mem::take(&mut self.covered);
             self.loose.add(before);
         }
-        self.covered.add(effects.footprint);
+        self.last = effects.trail;
     }
 
-    /// Whether there is nothing to overlap.
+    /// Whether there is nothing that the launch that has begun may overlap.
     pub fn is_empty(&self) -> bool {
         self.covered.is_empty() && self.loose.is_empty()
+    }
+
+    /// Whether a thread that has waited may still overlap something.
+    #[inline]
+    pub fn outlasts_waits(&self) -> bool {
+        !self.loose.is_empty()
     }
 
     /// What an access to the `bytes` of a word meets; `waited`: by a thread that has waited.

@@ -18,9 +18,17 @@ impl Detector<'_> {
     }
 
     /// Lanes access global memory, where there are launches that this one may overlap.
+    #[inline]
+    pub(super) fn check_early(&self, history: &History, step: &Step<'_>) -> Checked<()> {
+        if step.group.mask & !self.waited[step.warp] == 0 && !history.outlasts_waits() {
+            return Ok(());
+        }
+        self.check_access(history, step)
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn check_early(&self, history: &History, step: &Step<'_>) -> Checked<()> {
+    fn check_access(&self, history: &History, step: &Step<'_>) -> Checked<()> {
         let total = step.access.ty.bytes() * u32::from(step.access.count);
         self.check_words(history, step, |lane| {
             let (first, count, bytes) = words_of(step.group.offsets[lane], total);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::record::{Actor, Clash, Record};
 use super::sync::SyncTable;
 use super::words::Words;
-use crate::memory::{Effects, Footprint, History, PAGE, Segment, SegmentPart};
+use crate::memory::{Effects, Footprint, History, PAGE, Segment, SegmentPart, Trail};
 
 /// Most accesses that a page remembers of words that many warps share: 16 a word on average.
 const MOST_RECORDS: usize = 16 * PAGE;
@@ -99,6 +99,25 @@ fn non_coherent(new: &Record, other: &Record) -> Wrong {
 #[derive(Debug)]
 struct Pages(Box<[OnceLock<Box<Mutex<Page>>>]>);
 
+/// By segment.
+#[derive(Debug)]
+struct AllPages(Vec<Option<Pages>>);
+
+impl Trail for AllPages {
+    fn footprint(self: Box<Self>) -> Footprint {
+        let mut footprint = Footprint::default();
+        for (segment, pages) in self.0.into_iter().enumerate() {
+            for (number, page) in pages.into_iter().flat_map(|pages| pages.0).enumerate() {
+                if let Some(page) = page.into_inner() {
+                    let page = page.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    footprint.add_page(segment, number, |i| page.touched(i));
+                }
+            }
+        }
+        footprint
+    }
+}
+
 /// Global memory of a launch: who has accessed what, in segments that kernels may store to.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow<'a> {
@@ -178,16 +197,7 @@ impl<'a> GlobalShadow<'a> {
 
     /// What the launch did.
     pub fn effects(self) -> Effects {
-        let mut footprint = Footprint::default();
-        for (segment, pages) in self.pages.into_iter().enumerate() {
-            for (number, page) in pages.into_iter().flat_map(|pages| pages.0).enumerate() {
-                if let Some(page) = page.into_inner() {
-                    let page = page.into_inner().unwrap_or_else(PoisonError::into_inner);
-                    footprint.add_page(segment, number, |i| page.touched(i));
-                }
-            }
-        }
-        Effects { footprint, waited: self.waited.into_inner() }
+        Effects { trail: Some(Box::new(AllPages(self.pages))), waited: self.waited.into_inner() }
     }
 
     pub fn note_crossing(&self) {
