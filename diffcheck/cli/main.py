@@ -17,6 +17,7 @@ from diffcheck.cli import (
     decide,
     doctor,
     goals,
+    limits,
     listing,
     mutants,
     opcodes,
@@ -71,6 +72,7 @@ selftest.register(app)
 sanitize.register(app)
 mutants.register(app)
 assemble.register(app)
+limits.register(app)
 ptx.register(app)
 oxide.register(app)
 opcodes.register(app)

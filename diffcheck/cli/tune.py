@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import TilesFile, check_files, load_tiles
 from diffcheck.cli.tune_table import show_tune
+from diffcheck.cli.words import heads_of, numbers_of, words_of
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.provenance import recorded_command
 from diffcheck.receipts.write import write_json, write_text
@@ -56,7 +56,7 @@ def tune_command(
     if table:
         _make_table(table, tiles, output)
         return
-    sweep = (_numbers("warps", warps), _numbers("rows", rows), _words(policies))
+    sweep = (numbers_of("warps", warps), numbers_of("rows", rows), words_of(policies))
     result = _measure(_asked((arms, heads, storages, kv_lens), sweep, seconds, tiles), lock)
     write_json(output, result)
     show_tune(result)
@@ -91,7 +91,7 @@ def _asked(
     from rust_kernel.plan import TileTable
 
     arms, heads, storages, kv_lens = calls
-    chosen = select_arms(_words(arms))
+    chosen = select_arms(words_of(arms))
     for arm in chosen:
         require_exact([arm])
     return Asked(
@@ -110,34 +110,16 @@ def _cases(heads: str, storages: str, kv_lens: str) -> tuple[Case, ...]:
     from diffcheck.cases import STORAGES
     from diffcheck.errors import choose
 
-    for storage in _words(storages):
+    for storage in words_of(storages):
         choose("storages", storage, STORAGES)
-    pairs = [_pair(word) for word in _words(heads)]
+    pairs = [heads_of(word) for word in words_of(heads)]
     return tuple(
         suites.case("random", pair, kv_len, storage, suites=())
         for storage in STORAGES
-        if storage in _words(storages)
+        if storage in words_of(storages)
         for pair in pairs
-        for kv_len in _numbers("kv-lens", kv_lens)
+        for kv_len in numbers_of("kv-lens", kv_lens)
     )
-
-
-def _pair(word: str) -> tuple[int, int]:
-    found = re.fullmatch(r"([1-9]\d{0,4}):([1-9]\d{0,4})", word)
-    if found is None or int(found[1]) % int(found[2]):
-        raise BadInputError("heads", word, "query heads, a colon and KV heads that divide them, such as 16:4")
-    return int(found[1]), int(found[2])
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-
-
-def _numbers(field: str, text: str) -> tuple[int, ...]:
-    words = _words(text)
-    if not words or not all(re.fullmatch(r"[1-9]\d{0,8}", word) for word in words):
-        raise BadInputError(field, text, "whole numbers from 1, with commas between")
-    return tuple(int(word) for word in words)
 
 
 def _make_table(paths: list[Path], tiles: Path | None, output: Path) -> None:

@@ -1,0 +1,28 @@
+"""Lists that a user writes with commas."""
+
+from __future__ import annotations
+
+import re
+
+from diffcheck.errors import BadInputError
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words between commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def numbers_of(field: str, text: str) -> tuple[int, ...]:
+    """Return whole numbers from 1, each once. Raises `BadInputError` for anything else, and for none."""
+    words = words_of(text)
+    if not words or not all(re.fullmatch(r"[1-9]\d{0,8}", word) for word in words):
+        raise BadInputError(field, text, "whole numbers from 1, with commas between")
+    return tuple(int(word) for word in words)
+
+
+def heads_of(word: str) -> tuple[int, int]:
+    """Return query heads and KV heads, written `16:4`. Raises `BadInputError`."""
+    found = re.fullmatch(r"([1-9]\d{0,4}):([1-9]\d{0,4})", word)
+    if found is None or int(found[1]) % int(found[2]):
+        raise BadInputError("heads", word, "query heads, a colon and KV heads that divide them, such as 16:4")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,163 @@
+"""The calculation: pipes and bytes of one turn, bytes in flight, and what a call's fixed part costs.
+
+- A turn of the hot loop (R rows of K and of V, one warp) keeps each pipe busy for its instructions x 32 lanes over the
+  published rate; four schedulers issue one instruction a clock each. The busiest pipe gives the bytes a clock and SM
+  that the arithmetic allows.
+- The memory gives an SM its bandwidth over SMs and clock. It is kept busy by as many bytes in flight as it sends within
+  its latency (Little's law).
+- What is not hidden is the latency of the first bytes, and after the last ones one step of all warps and their merge:
+  every warp's accumulators written to shared memory and read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from diffcheck.arms import BuilderArm
+from diffcheck.assemble.run import Job
+from diffcheck.assemble.sass.model import HotLoop, SassKernel
+from diffcheck.errors import BadInputError, DiffcheckError
+from diffcheck.limits.model import Limit, PipeLoad, Predicted
+from diffcheck.limits.published import Published
+from rust_kernel.plan import DeviceProfile, profiles
+
+LANES = 32
+SCHEDULERS = 4
+SHARED_BYTES_PER_CLOCK = 128
+HEAD_DIM = 256
+BUILDER = BuilderArm()
+GROUPS = tuple(range(1, 9))
+WARPS = tuple(range(1, 33))
+ROWS = (1, 2, 4, 8)
+F32_BYTES = 4
+STORAGE_BYTES: Mapping[str, int] = {"f16": 2, "f32": 4}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One partial kernel: storage, query heads a KV head, warps a block, rows a step."""
+
+    storage: str
+    group: int
+    warps: int
+    rows: int
+
+    @property
+    def entry(self) -> str:
+        """The kernel's name."""
+        return f"splitk_partial_{self.storage}_g{self.group}_d{HEAD_DIM}_{self.tile}"
+
+    @property
+    def tile(self) -> str:
+        """The tile's name."""
+        return f"w{self.warps}r{self.rows}"
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes of K and V that a warp's step reads."""
+        return 2 * self.rows * HEAD_DIM * STORAGE_BYTES[self.storage]
+
+    @property
+    def merge_bytes(self) -> int:
+        """Bytes of all warps' accumulators, maxima and sums."""
+        return F32_BYTES * self.warps * self.group * (HEAD_DIM + 2)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is asked of the model besides the tile."""
+
+    num_kv_heads: int
+    kv_lens: tuple[int, ...]
+    latency_us: float
+
+
+def profile_named(name: str) -> DeviceProfile:
+    """Return the planner's profile of that name, which exists."""
+    return next(one for one in profiles() if one.name == name)
+
+
+def job_of(shape: Shape, profile: DeviceProfile) -> Job:
+    """Return the kernel to disassemble."""
+    return Job(BUILDER, shape.entry, f"sm_{profile.arch}")
+
+
+def limit_of(shape: Shape, sass: SassKernel, profile: DeviceProfile, call: Call, numbers: Published) -> Limit:
+    """Return what limits a tile on a device. Raises `DiffcheckError` for a kernel whose loop has no rows."""
+    loop = sass.loop
+    if loop is None or not loop.rows:
+        raise DiffcheckError(f"{shape.entry}: its machine code has no loop over rows")
+    target, device = sass.target, numbers.device_of(profile.name)
+    kernel = BUILDER.kernel(shape.entry, target)
+    turn_bytes = shape.step_bytes * loop.rows // shape.rows
+    pipes = pipe_loads(loop, target, numbers)
+    clocks_per_us = device.clock_ghz * 1000.0
+    memory = device.gigabytes_per_second / (profile.sms * device.clock_ghz)
+    core = turn_bytes / pipes[0].clocks
+    # Copies to shared memory are how rows get there without passing through registers.
+    ring = any(kind.startswith("copy to shared") for kind in loop.mix)
+    flight = flight_bytes(shape, ring=ring)
+    needed = round(device.gigabytes_per_second * 1000.0 * call.latency_us / profile.sms)
+    tail = (pipes[0].clocks * shape.warps + 2 * shape.merge_bytes / SHARED_BYTES_PER_CLOCK) / clocks_per_us
+    by_flight = flight / (call.latency_us * clocks_per_us)
+    rates: dict[Literal["memory", "bytes in flight", "instructions"], float] = {
+        "memory": memory,
+        "bytes in flight": by_flight,
+        "instructions": core,
+    }
+    rate = min(rates.values()) * profile.sms * clocks_per_us
+    return Limit(
+        profile=profile.name,
+        arch=target,
+        entry=shape.entry,
+        tile=shape.tile,
+        registers=sass.registers,
+        shared_bytes=kernel.dynamic_shared,
+        blocks_per_sm=sass.blocks_per_sm,
+        ring=ring,
+        instructions=loop.instructions,
+        turn_bytes=turn_bytes,
+        pipes=pipes,
+        memory_bytes_per_clock=memory,
+        core_bytes_per_clock=core,
+        flight_bytes=flight,
+        needed_bytes=needed,
+        tail_us=tail,
+        limited_by=min(rates, key=lambda name: rates[name]),
+        predicted=tuple(predicted(shape, call, kv_len, rate, tail) for kv_len in call.kv_lens),
+    )
+
+
+def pipe_loads(loop: HotLoop, target: str, numbers: Published) -> tuple[PipeLoad, ...]:
+    """Return the clocks that a turn keeps each pipe busy, the busiest first."""
+    loads = [PipeLoad(pipe="issue", clocks=loop.instructions / SCHEDULERS)]
+    for pipe in numbers.pipe:
+        count = sum(loop.mix.get(kind, 0) for kind in pipe.kinds)
+        loads.append(PipeLoad(pipe=pipe.name, clocks=count * LANES / pipe.results[target]))
+    return tuple(sorted(loads, key=lambda load: -load.clocks))
+
+
+def flight_bytes(shape: Shape, *, ring: bool) -> int:
+    """Return the bytes that a block has requested ahead at the least.
+
+    With the ring a whole step of each warp; in registers K or V of one, as each is requested when it has been used up.
+    """
+    return shape.warps * shape.step_bytes // (1 if ring else 2)
+
+
+def predicted(shape: Shape, call: Call, kv_len: int, bytes_per_us: float, tail_us: float) -> Predicted:
+    """Return what the model says of a call."""
+    kv_bytes = 2 * kv_len * call.num_kv_heads * HEAD_DIM * STORAGE_BYTES[shape.storage]
+    memory_us = kv_bytes / bytes_per_us
+    return Predicted(kv_len=kv_len, memory_us=memory_us, total_us=call.latency_us + memory_us + tail_us)
+
+
+def shapes_of(storages: Sequence[str], group: int, warps: Sequence[int], rows: Sequence[int]) -> list[Shape]:
+    """Return every combination. Raises `BadInputError` for numbers that no kernel of the builder has."""
+    for field, numbers, allowed in (("group", (group,), GROUPS), ("warps", warps, WARPS), ("rows", rows, ROWS)):
+        for number in numbers:
+            if number not in allowed:
+                raise BadInputError(field, number, ", ".join(map(str, allowed)))
+    return [Shape(storage, group, w, r) for storage in storages for w in warps for r in rows]
