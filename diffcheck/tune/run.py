@@ -10,6 +10,7 @@ from diffcheck.ab.sampler import Pace
 from diffcheck.ab.source import source_state
 from diffcheck.arms import DeviceArm, HostArm
 from diffcheck.cases import Case
+from diffcheck.errors import DiffcheckError
 from diffcheck.parity.prepare import facts_of, prepare
 from diffcheck.receipts.ab.host import AbTool
 from diffcheck.tune.bench import CheckedVariant, TuneBench, check_variants
@@ -64,6 +65,8 @@ def tune_case(bench: TuneBench, asked: Asked, case: Case, reference: HostArm, se
     """Sweep one kind of call. A variant that fails a check is not timed."""
     prepared = prepare(case, bench.profile, reference, threads=0, tiles=asked.tiles)
     variants, refused = variants_of(case, asked.arms, asked.sweep, prepared.plan, bench.target)
+    if not variants:
+        raise DiffcheckError(f"{case.name}: no arm can run what the table has ({refused[0].reason})")
     checked = check_variants(prepared, variants, bench.executor, bench.target, reference)
     sound = [one for one in checked if one.holds]
     row = _row(case, prepared.plan, checked, refused)

@@ -102,7 +102,12 @@ def variants_of(
                 refused.append(Refused(arm, choice, reason))
             else:
                 own[cut] = Variant(arm, choice, plan)
-        found += own.values()
+        if any(one.choice == choice_of_plan(incumbent) for one in own.values()):
+            found += own.values()
+        else:
+            # There is nothing to measure the others against.
+            reason = f"{arm.name} cannot run what the table has, {choice_of_plan(incumbent)}"
+            refused += [Refused(arm, one.choice, reason) for one in own.values()]
     return found, refused
 
 

@@ -20,12 +20,23 @@ from diffcheck.suites import case
 from diffcheck.tune.bench import CheckedVariant
 from diffcheck.tune.model import TuneResult
 from diffcheck.tune.run import Asked, run_tune
+from diffcheck.tune.table_text import ANY, Span, TableRow, table_text
 from diffcheck.tune.variants import Sweep, Variant
 from rust_kernel.plan import TileTable
 from tests.factory.bench import Watch
 
 Speed = Callable[[Variant, Case], float]
 """A variant's time over that of any other."""
+
+
+def _base(storage: str, groups: Span, warps: int) -> TableRow:
+    return TableRow(ANY, 256, storage, groups, ANY, warps, 4, "one-wave", "reasoned", "a test")
+
+
+BASE = TileTable.parse(
+    table_text([_base("f16", (1, 6), 12), _base("f16", (7, 8), 8), _base("f32", (1, 4), 12), _base("f32", (5, 8), 8)])
+)
+"""The table that is tuned, whatever the one that is built in says. Both arms have its kernels."""
 
 SMALL = Sweep(warps=(2, 4), rows=(2,), policies=("fixed:2",))
 HOST = HostFacts(
@@ -124,7 +135,7 @@ def swept(
         arms=tuple(arms) or (BuilderArm(),),
         sweep=sweep,
         seconds=seconds,
-        tiles=tiles or TileTable.built_in(),
+        tiles=tiles or BASE,
         command=("tune", "-o", "result.json"),
         pace=ticking(),
     )

@@ -27,11 +27,11 @@ from diffcheck.tune.choose import Measured, ranges, table_of
 from diffcheck.tune.measure import MIN_ROUNDS
 from diffcheck.tune.model import TuneResult
 from diffcheck.tune.results import read_result
-from diffcheck.tune.table_text import LAST, rows_of, table_text
+from diffcheck.tune.table_text import LAST, one_tile, rows_of, table_text
 from diffcheck.tune.variants import Choice, Sweep, Variant, variants_of
 from rust_kernel.plan import TileTable
 from tests.factory.bench import Watch
-from tests.factory.tune import FormulaTuneBench, call, swept
+from tests.factory.tune import BASE, FormulaTuneBench, call, swept
 
 W2, W4 = Choice(2, 2, "fixed:2"), Choice(4, 2, "fixed:2")
 
@@ -43,7 +43,7 @@ def fast(winner: Choice, share: float = 0.9) -> FormulaTuneBench:
 
 def table_from(*results: TuneResult, base: TileTable | None = None) -> TileTable:
     measured = [Measured(one, f"{place:064x}") for place, one in enumerate(results)]
-    return TileTable.parse(table_text(table_of(measured, base or TileTable.built_in())))
+    return TileTable.parse(table_text(table_of(measured, base or BASE)))
 
 
 def chosen(table: TileTable, case: Case) -> str:
@@ -115,11 +115,24 @@ def test_what_no_kernel_can_be_made_for_is_left_out_with_the_reason(
     arm: Any, sweep: Sweep, heads: tuple[int, int], target: str, reason: str
 ) -> None:
     case = call(70_000, heads)
-    found, refused = variants_of(case, [arm], sweep, plan_for(case), target)
+    found, refused = variants_of(case, [arm], sweep, plan_for(case, "h200", BASE), target)
     assert len(found) == 1
     (one,) = refused
     assert reason in one.reason
     assert "\n" not in one.reason
+
+
+def test_an_arm_that_cannot_run_the_incumbent_is_left_out() -> None:
+    base = one_tile(5, 2, "one-wave", "a test")
+    (row,) = swept(
+        FormulaTuneBench(), arms=[BuilderArm(), OxideArm()], tiles=base, sweep=Sweep((12,), (4,), ("fixed:2",))
+    ).rows
+    assert {one.arm for one in row.variants} == {"builder"}
+    reasons = {one.name: one.reason for one in row.refused}
+    assert reasons["oxide w5r2 one-wave"] == "oxide has no splitk_partial_f16_g4_d256_w5r2"
+    assert reasons["oxide w12r4 fixed:2"] == "oxide cannot run what the table has, w5r2 one-wave"
+    with pytest.raises(DiffcheckError, match="random-4x1-L65-f16: no arm can run what the table has"):
+        swept(FormulaTuneBench(), arms=[OxideArm()], tiles=base)
 
 
 # --- nothing wrong is timed
@@ -256,7 +269,7 @@ def test_a_second_result_adds_to_a_table_and_is_measured_against_it() -> None:
 
 
 def test_any_rows_that_were_cut_out_still_make_a_table() -> None:
-    base = TileTable.built_in()
+    base = BASE
     for heads in ((1, 1), (4, 1), (6, 1), (7, 1), (8, 1)):
         base = table_from(swept(fast(W2), cases=[call(heads=heads)], tiles=base), base=base)
     assert {chosen(base, call(heads=(group, 1))) for group in (1, 4, 6, 7, 8)} == {"w2r2 fixed:2"}
@@ -313,8 +326,10 @@ def test_a_result_that_contradicts_itself_is_refused(change: Any, message: str) 
 
 def test_a_table_is_made_of_files_and_taken_by_parity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result, tiles, receipt = tmp_path / "result.json", tmp_path / "tiles.toml", tmp_path / "receipt.json"
+    base = tmp_path / "base.toml"
+    base.write_text(BASE.text, encoding="utf-8")
     write_json(result, swept(fast(W2)))
-    assert run(["tune", "--table", str(result), "-o", str(tiles)]) == 0
+    assert run(["tune", "--table", str(result), "--tiles", str(base), "-o", str(tiles)]) == 0
     table = TileTable.load(tiles)
     assert f"{table.name}, {len(table.rows)} rows, 1 of them measured" in capsys.readouterr().out
     name = "random-4x1-L65-f16"

@@ -43,17 +43,19 @@ fn splits_of_the_h200() {
 #[test]
 fn names_follow_the_contract() {
     let long = plan(262_144, "one-wave", "h200");
-    assert_eq!(long.partial_entry(), "splitk_partial_f16_g4_d256_w12r4");
+    let (warps, tile) = (long.tile.warps, long.tile.name());
+    assert_eq!(tile, format!("w{warps}r{}", long.tile.rows));
+    assert_eq!(long.partial_entry(), format!("splitk_partial_f16_g4_d256_{tile}"));
     assert_eq!(long.reduce_entry(), "splitk_reduce_d256");
     assert_eq!(long.naive_entry(), "naive_decode_f16_d256");
-    assert_eq!(long.key(), "splitk/1|h200|one-wave|chunk=7944|w12r4v8");
-    assert_eq!(long.partial_launch(), ([4, 33, 1], [384, 1, 1]));
+    assert_eq!(long.key(), format!("splitk/1|h200|one-wave|chunk=7944|{tile}v8"));
+    assert_eq!(long.partial_launch(), ([4, 33, 1], [32 * warps, 1, 1]));
     assert_eq!(long.reduce_launch(), ([16, 8, 1], [256, 1, 1]));
     assert_eq!(long.naive_launch(), ([16, 1, 1], [256, 1, 1]));
-    let short = Plan::new(&PlanRequest { storage: Storage::F32, ..request(4_096, "one-wave", "gb10") });
-    assert_eq!(short.expect("a plan").partial_entry(), "splitk_partial_f32_g4_d256_w12r4");
-    let wide = Plan::new(&PlanRequest { num_q_heads: 24, ..request(262_144, "one-wave", "gb10") });
-    assert_eq!(wide.expect("a plan").partial_entry(), "splitk_partial_f16_g6_d256_w12r4");
+    let wide = PlanRequest { num_q_heads: 24, storage: Storage::F32, ..request(4_096, "one-wave", "gb10") };
+    let wide = Plan::new(&wide).expect("a plan");
+    assert_eq!(wide.partial_entry(), format!("splitk_partial_f32_g6_d256_{}", wide.tile));
+    assert_eq!(wide.key(), format!("splitk/1|gb10|one-wave|chunk=342|{}v4", wide.tile));
 }
 
 #[test]

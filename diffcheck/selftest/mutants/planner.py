@@ -96,10 +96,10 @@ def _other_profile(plan: WholePlan) -> Mapping[str, object]:
     return {"profile": next(profile for profile in profiles() if profile.name != plan.profile.name)}
 
 
-def _other_tile(_plan: WholePlan) -> Mapping[str, object]:
+def _other_tile(plan: WholePlan) -> Mapping[str, object]:
     from rust_kernel.plan import tile_table
 
-    return {"tile": next(row["tile"] for row in tile_table() if row["tile"].name == "w8r4")}
+    return {"tile": next(row["tile"] for row in tile_table() if row["tile"].name != plan.tile.name)}
 
 
 def _from(split: int, first: int, end: int) -> Range:
@@ -176,7 +176,7 @@ def mutants() -> tuple[Mutant, ...]:
             "the call that was asked for",
             lambda _: {"table": "tuned-000000000000"},
         ),
-        _plan("other-tile", "the tile is that of larger groups", "tile of the table", _other_tile),
+        _plan("other-tile", "the tile is that of other calls", "tile of the table", _other_tile),
     )
 
 
