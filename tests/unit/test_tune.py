@@ -365,6 +365,20 @@ def test_bad_words_are_one_line(
     assert not output.exists()
 
 
+@pytest.mark.gpu
+def test_a_sweep_runs_on_a_gpu(cupy: Any, tmp_path: Path) -> None:
+    result, tiles = tmp_path / "result.json", tmp_path / "tiles.toml"
+    assert cupy.cuda.runtime.getDeviceCount() > 0
+    sweep = ["--warps", "4,8", "--rows", "4", "--policies", "one-wave,fixed:5", "--kv-lens", "700", "--heads", "8:2"]
+    assert run(["tune", *sweep, "--seconds", "0", "--lock", str(tmp_path / "lock"), "-o", str(result)]) == 0
+    (row,) = read_result(result).result.rows
+    assert len(row.variants) >= 4
+    assert all(one.median_us is not None for one in row.variants)
+    assert row.floors[0].median_us < min(one.median_us or 0.0 for one in row.variants) * 2
+    assert run(["tune", "--table", str(result), "-o", str(tiles)]) == 0
+    assert TileTable.load(tiles).name.startswith("tuned-")
+
+
 def test_the_built_in_rows_survive_a_table_without_measurements() -> None:
     rows = rows_of(TileTable.built_in())
     assert list(table_of([], TileTable.built_in())) == sorted(
