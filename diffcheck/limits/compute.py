@@ -21,6 +21,9 @@ from diffcheck.assemble.sass.model import HotLoop, SassKernel
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.limits.model import Limit, PipeLoad, Predicted
 from diffcheck.limits.published import Published
+from py_builder_kernel.kernels.spec import PartialSpec
+from py_builder_kernel.kernels.staging import ring_shape
+from py_builder_kernel.ptx import target_named
 from rust_kernel.plan import DeviceProfile, profiles
 
 LANES = 32
@@ -96,9 +99,8 @@ def limit_of(shape: Shape, sass: SassKernel, profile: DeviceProfile, call: Call,
     clocks_per_us = device.clock_ghz * 1000.0
     memory = device.gigabytes_per_second / (profile.sms * device.clock_ghz)
     core = turn_bytes / pipes[0].clocks
-    # Copies to shared memory are how rows get there without passing through registers.
-    ring = any(kind.startswith("copy to shared") for kind in loop.mix)
-    flight = flight_bytes(shape, ring=ring)
+    ring = ring_bytes(shape, target)
+    flight = flight_bytes(shape, ring)
     needed = round(device.gigabytes_per_second * 1000.0 * call.latency_us / profile.sms)
     tail = (pipes[0].clocks * shape.warps + 2 * shape.merge_bytes / SHARED_BYTES_PER_CLOCK) / clocks_per_us
     by_flight = flight / (call.latency_us * clocks_per_us)
@@ -116,7 +118,7 @@ def limit_of(shape: Shape, sass: SassKernel, profile: DeviceProfile, call: Call,
         registers=sass.registers,
         shared_bytes=kernel.dynamic_shared,
         blocks_per_sm=sass.blocks_per_sm,
-        ring=ring,
+        ring=ring is not None,
         instructions=loop.instructions,
         turn_bytes=turn_bytes,
         pipes=pipes,
@@ -139,12 +141,21 @@ def pipe_loads(loop: HotLoop, target: str, numbers: Published) -> tuple[PipeLoad
     return tuple(sorted(loads, key=lambda load: -load.clocks))
 
 
-def flight_bytes(shape: Shape, *, ring: bool) -> int:
+def ring_bytes(shape: Shape, target: str) -> int | None:
+    """Return the bytes of a block's ring of rows in shared memory; None where they wait in registers."""
+    spec = PartialSpec(shape.storage, shape.group, HEAD_DIM, shape.warps, shape.rows)
+    ring = ring_shape(spec, target_named(target))
+    return None if ring is None else ring.bytes
+
+
+def flight_bytes(shape: Shape, ring: int | None) -> int:
     """Return the bytes that a block has requested ahead at the least.
 
-    With the ring a whole step of each warp; in registers K or V of one, as each is requested when it has been used up.
+    Of a ring all but the step that is computed; in registers K or V of a step, as each is requested when it has been
+    used up.
     """
-    return shape.warps * shape.step_bytes // (1 if ring else 2)
+    step = shape.warps * shape.step_bytes
+    return step // 2 if ring is None else ring - step
 
 
 def predicted(shape: Shape, call: Call, kv_len: int, bytes_per_us: float, tail_us: float) -> Predicted:

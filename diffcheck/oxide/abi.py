@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diffcheck.assemble.limits import SHARED_BYTES
+from diffcheck.assemble.limits import SHARED_BYTES, alone_bytes
 
 # Parameter types in order, strides and pointers 64 bits wide.
 PARTIAL_PARAMS = ("u64",) * 6 + ("u32",) * 3 + ("u64",) * 5
@@ -14,8 +14,9 @@ REDUCE_PARAMS = ("u64",) * 4 + ("u32", "u64")
 REDUCE_THREADS = 256
 LANES = 32
 STORAGE_BYTES = {"f32": 4, "f16": 2}
-# Steps of K and V that wait in shared memory (ring.rs), where a block has room for them.
-RING_STEPS = 2
+# Bytes of K and V that wait in shared memory (shared.rs), unless two steps are more, where a block has room for them.
+RING_BYTES = 96 * 1024
+MIN_RING_STEPS = 2
 
 _PARTIAL = re.compile(
     r"splitk_partial_(?P<storage>f16|f32)_g(?P<group_size>\d+)_d(?P<head_dim>\d+)_w(?P<warps>\d+)r(?P<rows>\d+)"
@@ -84,15 +85,16 @@ class _Tile:
             entry=self.entry,
             params=PARTIAL_PARAMS,
             threads=LANES * self.warps,
-            dynamic_shared=self._dynamic_shared(SHARED_BYTES[target]),
+            dynamic_shared=max(self._used_shared(SHARED_BYTES[target]), alone_bytes(target)),
             row_loads=2 * self.rows * (self.row_bytes // (16 * LANES)),
         )
 
-    def _dynamic_shared(self, room: int) -> int:
+    def _used_shared(self, room: int) -> int:
         # Every warp leaves accumulators, maximum and sum of every head; before that, the ring is in its place
         # (shared.rs, `Shape::bytes`).
         merge = 4 * self.warps * self.group_size * (self.head_dim + 2)
-        ring = RING_STEPS * self.warps * 2 * self.rows * self.row_bytes
+        step = self.warps * 2 * self.rows * self.row_bytes
+        ring = max(MIN_RING_STEPS, RING_BYTES // step) * step
         fits = self.row_bytes % (16 * LANES) == 0 and ring <= room
         return max(ring, merge) if fits else merge
 

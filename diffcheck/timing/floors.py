@@ -1,4 +1,4 @@
-"""What no decode can be faster than: two empty kernels, and reading the bytes of K and V once.
+"""What a decode is held against: two empty kernels, and reading the bytes of K and V once, in one launch.
 
 Both are written as text here: they are yardsticks, and must not move when an arm's builder does.
 """
@@ -17,10 +17,10 @@ def empty_ptx(target: str) -> str:
 
 
 def read_ptx(target: str) -> str:
-    """Return a module with the kernel `read_all(data, vectors, sink)`.
+    """Return a module with the kernel `read_both(first, second, vectors, sink)`, of a grid with two rows of blocks.
 
-    It reads `vectors` vectors of 16 bytes at `data`, each once, the grid striding over them, and stores to `sink` only
-    if the exclusive or of all words is one certain number, so that no load can be left out.
+    Each row of blocks reads `vectors` vectors of 16 bytes, at `first` or at `second`, each once, striding over them,
+    and stores to `sink` only if the exclusive or of all words is one certain number, so that no load can be left out.
     """
     loads: list[str] = []
     for i in range(LOADS_IN_FLIGHT):
@@ -30,13 +30,18 @@ def read_ptx(target: str) -> str:
     addresses = [f"    add.s64 %a{i}, %a{i - 1}, %step;" for i in range(1, LOADS_IN_FLIGHT)]
     return _header(target) + "\n".join(
         [
-            ".visible .entry read_all(.param .u64 data, .param .u64 vectors, .param .u64 sink)",
+            ".visible .entry read_both(",
+            "    .param .u64 first, .param .u64 second, .param .u64 vectors, .param .u64 sink",
+            ")",
             f".maxntid {FLOOR_THREADS}, 1, 1",
             "{",
             "    .reg .pred %p<3>;",
             f"    .reg .b32 %r<5>, %v<{4 * LOADS_IN_FLIGHT}>, %x;",
             f"    .reg .b64 %a<{LOADS_IN_FLIGHT}>, %data, %end, %sink, %step, %jump;",
-            "    ld.param.u64 %data, [data];",
+            "    ld.param.u64 %data, [first];",
+            "    mov.u32 %r0, %ctaid.y;",
+            "    setp.ne.u32 %p0, %r0, 0;",
+            "    @%p0 ld.param.u64 %data, [second];",
             "    ld.param.u64 %end, [vectors];",
             "    ld.param.u64 %sink, [sink];",
             "    mov.u32 %r0, %ctaid.x;",

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from py_builder_kernel.kernels.butterfly import LEVELS, Butterfly, Ownership
+from py_builder_kernel.kernels.dependent import can_start_early, let_next_start, wait_for_previous
 from py_builder_kernel.kernels.exponential import ONE, ZERO, exponential
 from py_builder_kernel.kernels.idioms import (
     ALL_LANES,
@@ -36,10 +37,10 @@ from py_builder_kernel.kernels.idioms import (
     xor_tree,
 )
 from py_builder_kernel.kernels.merge import Merge, Place, WarpState
-from py_builder_kernel.kernels.rows import RowLoader
+from py_builder_kernel.kernels.rows import PrefetchedRows, RowLoader
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import PartialSpec
-from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, has_ring
+from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, ring_shape
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, at_global
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
@@ -90,9 +91,13 @@ class _Partial:
 
     def emit(self) -> None:
         f = self.f
+        let_next_start(f)
         self._place()
-        self._start()
         self._staging()
+        if can_start_early(f.target):
+            self._prefetch()
+        self._start()
+        wait_for_previous(f)
         done = f.label("merge")
         f.emit("bra.uni", done, guard=self.idle)
         self.staging.request_first(self.remaining)
@@ -108,7 +113,7 @@ class _Partial:
     def _step(self) -> None:
         f, staging = self.f, self.staging
         rest = f.new("sub.s32", self.remaining, self.spec.warps * self.spec.rows)
-        staging.begin_step(rest)
+        staging.begin_step(self.remaining)
         scores = self._scores(staging.keys())
         staging.keys_used(rest)
         scores = self._masked(scores)
@@ -151,11 +156,20 @@ class _Partial:
         k = self._loader("k", params.k, params.k_stride_row, params.k_stride_head)
         v = self._loader("v", params.v, params.v_stride_row, params.v_stride_head)
         self.staging: Staging
-        if has_ring(self.spec, f.target):
-            shared = self.module.dynamic_shared()
-            self.staging = RingStaging(f, self.lanes, k, v, shared=shared, thread=(self.lane, self.warp))
-        else:
+        ring = ring_shape(self.spec, f.target)
+        if ring is None:
             self.staging = RegisterStaging(f, self.lanes, k, v)
+        else:
+            shared = self.module.dynamic_shared()
+            self.staging = RingStaging(f, k, v, ring=ring, shared=shared, thread=(self.lane, self.warp))
+        self.loaders = (k, v)
+
+    def _prefetch(self) -> None:
+        """Bring the first step's rows to the L2 while the kernel before this one still runs."""
+        f = self.f
+        f.phase("prefetch")
+        for loader in self.loaders:
+            loader.each_row(PrefetchedRows(f), self.remaining)
 
     def _loader(self, name: str, base: Param, stride_row: Param, stride_head: Param) -> RowLoader:
         f, storage = self.f, self.lanes.storage

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py_builder_kernel.kernels.butterfly import LEVELS
+from py_builder_kernel.kernels.dependent import let_next_start, wait_for_previous
 from py_builder_kernel.kernels.exponential import ZERO, exponential
 from py_builder_kernel.kernels.idioms import (
     MINUS_MAX,
@@ -72,7 +73,9 @@ class _Reduce:
     def emit(self) -> None:
         """All that the first sums need is requested before the maximum over the splits, which takes as long to come."""
         f = self.f
+        let_next_start(f)
         self._place()
+        wait_for_previous(f)
         self._load_own()
         self._load_batch()
         maximum = self._maximum()

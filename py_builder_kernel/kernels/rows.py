@@ -20,6 +20,17 @@ class RowStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PrefetchedRows:
+    """A RowStore of nothing: rows are brought to the L2, for a request that follows."""
+
+    f: Function
+
+    def fetch(self, row: int, chunk: int, source: Address, live: Reg | None) -> None:
+        """See RowStore."""
+        self.f.emit("prefetch.global.L2", source, guard=live)
+
+
+@dataclass(frozen=True, slots=True)
 class RowLoader:
     """Requests the rows of a step, from `pointer` on, this lane's place in the first, and moves it to the next step."""
 
@@ -37,16 +48,21 @@ class RowLoader:
         f.phase(f"load {self.name}")
         partly, loaded = f.label(f"load_{self.name}_partly"), f.label(f"loaded_{self.name}")
         f.emit("bra.uni", partly, guard=f.new("setp.lt.s32", remaining, self.rows))
-        self._each_row(store, None)
-        f.emit("add.s64", self.pointer, self.pointer, self.step_bytes)
+        self.each_row(store, None)
+        self.go_on()
         f.emit("bra.uni", loaded)
         f.place(partly)
         f.emit("bra.uni", loaded, guard=f.new("setp.le.s32", remaining, 0))
         f.phase(f"load {self.name}, masked")
-        self._each_row(store, remaining)
+        self.each_row(store, remaining)
         f.place(loaded)
 
-    def _each_row(self, store: RowStore, remaining: Reg | None) -> None:
+    def go_on(self) -> None:
+        """Move to the next step."""
+        self.f.emit("add.s64", self.pointer, self.pointer, self.step_bytes)
+
+    def each_row(self, store: RowStore, remaining: Reg | None) -> None:
+        """Request the step's rows where they are; None: all are there. The pointer stays."""
         f, pointer = self.f, self.pointer
         for row in range(self.rows):
             live = None if remaining is None else f.new("setp.gt.s32", remaining, row)

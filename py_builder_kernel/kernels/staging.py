@@ -2,8 +2,9 @@
 
 - Registers: the next step's K is requested as soon as this step's scores exist, its V as soon as this step's values
   are added, into the registers that have just been used up.
-- A ring of two steps in shared memory, filled by asynchronous copies: the whole next step is requested before this one
-  is computed, and its registers are free. Each lane copies exactly what it reads, so no warp waits for another one.
+- A ring of two or three steps in shared memory, filled by asynchronous copies: the whole next step is requested before
+  this one has come, and its registers are free. Each lane copies exactly what it reads, so no warp waits for another
+  one.
 
 The ring is better wherever it fits (on an H200, f16, 16 query heads: by 4 % at 4,096 keys and 2 % at 262,144; 24 query
 heads: by 7 and 11 %).
@@ -15,13 +16,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from py_builder_kernel.kernels.dependent import can_start_early
 from py_builder_kernel.kernels.exponential import ZERO
 from py_builder_kernel.kernels.lane_map import LaneMap
 from py_builder_kernel.kernels.rows import RowLoader
 from py_builder_kernel.kernels.spec import PartialSpec
 from py_builder_kernel.ptx import F32, Address, Function, Reg, Symbol, Target, Vec, at_shared
 
-STEPS = 2
+MIN_STEPS = 2
+# A ring of more bytes keeps more in flight and was no faster on an H200 (docs/performance.md).
+RING_BYTES = 96 * 1024
 # A thread's lane and its warp's number.
 Thread = tuple[Reg, Reg]
 
@@ -34,7 +38,7 @@ class Staging(ABC):
         """Before the first step."""
 
     @abstractmethod
-    def begin_step(self, rest: Reg) -> None:
+    def begin_step(self, remaining: Reg) -> None:
         """Wait for the step's rows."""
 
     @abstractmethod
@@ -58,19 +62,34 @@ class Staging(ABC):
         """After the warp's last step, on the way of every warp: shared memory is free afterwards."""
 
 
-def ring_bytes(spec: PartialSpec) -> int:
-    """Shared memory that a block's ring takes."""
-    return STEPS * spec.warps * _step_bytes(spec.lane_map, spec.rows)
+@dataclass(frozen=True, slots=True)
+class RingShape:
+    """A block's ring: how many steps it holds, how many rows a step of all warps has, and its bytes."""
+
+    steps: int
+    rows: int
+    bytes: int
 
 
-def has_ring(spec: PartialSpec, target: Target) -> bool:
-    """Whether a block of the target has room for the ring."""
-    return max(ring_bytes(spec), spec.merge_bytes) <= target.shared_per_block
+def ring_shape(spec: PartialSpec, target: Target) -> RingShape | None:
+    """The block's ring: as many steps as RING_BYTES hold, but at least two; None where not even two fit a block."""
+    step = spec.warps * _step_bytes(spec.lane_map, spec.rows)
+    steps = max(MIN_STEPS, RING_BYTES // step)
+    if max(steps * step, spec.merge_bytes) > target.shared_per_block:
+        return None
+    return RingShape(steps, spec.warps * spec.rows, steps * step)
 
 
 def dynamic_shared_bytes(spec: PartialSpec, target: Target) -> int:
-    """Shared memory of a launch: the merge takes the ring's place."""
-    return max(ring_bytes(spec), spec.merge_bytes) if has_ring(spec, target) else spec.merge_bytes
+    """Shared memory of a launch: the merge takes the ring's place.
+
+    Where a kernel may start early, a block takes so much that no second one fits the multiprocessor beside it.
+    Otherwise those of the next call take the places that come free first, two on some multiprocessors and none on
+    others, and stay where they are: on an H200, 77 us instead of 58 for 16 query heads and 60,000 keys.
+    """
+    ring = ring_shape(spec, target)
+    used = spec.merge_bytes if ring is None else max(ring.bytes, spec.merge_bytes)
+    return max(used, target.shared_alone) if can_start_early(target) else used
 
 
 def _row_bytes(lanes: LaneMap) -> int:
@@ -113,7 +132,7 @@ class RegisterStaging(Staging):
         self._k.load(remaining, self._k_rows)
         self._v.load(remaining, self._v_rows)
 
-    def begin_step(self, rest: Reg) -> None:
+    def begin_step(self, remaining: Reg) -> None:
         """Nothing: an instruction waits for the registers that it reads."""
 
     def keys(self) -> Iterator[list[Reg]]:
@@ -151,12 +170,13 @@ class RingRows:
     def fetch(self, row: int, chunk: int, source: Address, live: Reg | None) -> None:
         """See RowStore."""
         f, size = self.f, self.lanes.vec * self.lanes.storage.size
+        # Past L1 (cg), which copies 16 bytes and nothing else. What a copy does not read it fills with zeros.
+        mnemonic = f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global"
         place = self._at(self.slot, row, chunk)
-        # Past L1 (cg), which copies 16 bytes and nothing else.
-        f.emit(f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global", place, source, size, guard=live)
-        if live is not None:
-            zero = f.new("mov.f32", ZERO)
-            f.emit(f"st.shared.v{size // 4}.f32", place, Vec((zero,) * (size // 4)), guard=~live)
+        if live is None:
+            f.emit(mnemonic, place, source, size)
+        else:
+            f.emit(mnemonic, place, source, size, f.new("selp.b32", size, 0, live))
 
     def read(self, slot: Reg, rows: int) -> Iterator[list[Reg]]:
         """The rows of a slot, each loaded when it is asked for."""
@@ -171,38 +191,58 @@ class RingRows:
 
 
 class RingStaging(Staging):
-    """Rows wait in a ring of STEPS steps in shared memory: `acc`, later, takes its place."""
+    """Rows wait in a ring of some steps in shared memory: `acc`, later, takes its place.
+
+    The code that requests a step stands once, at the top of the loop, and is run some steps ahead before the first step
+    is computed: a block runs its code from a cold instruction cache, so what stands twice is paid for twice.
+    """
 
     def __init__(
-        self, f: Function, lanes: LaneMap, k: RowLoader, v: RowLoader, *, shared: Symbol, thread: Thread
+        self, f: Function, k: RowLoader, v: RowLoader, *, ring: RingShape, shared: Symbol, thread: Thread
     ) -> None:
-        self._f, self._k, self._v = f, k, v
+        self._f, self._k, self._v, self._ring = f, k, v, ring
+        lanes = k.lanes
         lane, warp = thread
-        step = _step_bytes(lanes, k.rows)
-        base = f.new("mad.lo.u32", warp, STEPS * step, f.new("mov.u32", shared))
+        self._step = _step_bytes(lanes, k.rows)
+        base = f.new("mad.lo.u32", warp, ring.steps * self._step, f.new("mov.u32", shared))
         self._reading = f.new("mad.lo.u32", lane, lanes.vec * lanes.storage.size, base)
         self._filling = f.new("mov.u32", self._reading)
-        # The two slots' addresses add up to this, so that subtracting one gives the other.
-        self._both = f.new("mad.lo.u32", self._reading, 2, step)
+        self._end = f.new("add.u32", self._reading, ring.steps * self._step)
         self._k_rows = RingRows(f, lanes, self._filling, 0)
-        self._v_rows = RingRows(f, lanes, self._filling, step // 2)
-
-    def _request(self, remaining: Reg) -> None:
-        f = self._f
-        self._k.load(remaining, self._k_rows)
-        self._v.load(remaining, self._v_rows)
-        f.emit("cp.async.commit_group")
-        f.emit("sub.u32", self._filling, self._both, self._filling)
+        self._v_rows = RingRows(f, lanes, self._filling, self._step // 2)
 
     def request_first(self, remaining: Reg) -> None:
-        """See Staging."""
-        self._request(remaining)
+        """Nothing is requested outside the loop."""
+        self._unrequested = self._f.new("mov.b32", remaining)
 
-    def begin_step(self, rest: Reg) -> None:
-        """Wait for this step's rows, then request the next step's: its slot was read in the step before."""
-        self._f.phase("wait")
-        self._f.emit("cp.async.wait_group", 0)
-        self._request(rest)
+    def begin_step(self, remaining: Reg) -> None:
+        """Request the newest step, whose slot was read in the step before, then wait for this step's rows."""
+        f, ring = self._f, self._ring
+        again = f.label("request")
+        f.place(again)
+        self._request()
+        ahead = f.new("sub.s32", remaining, self._unrequested)
+        f.emit("bra.uni", again, guard=f.new("setp.lt.s32", ahead, ring.steps * ring.rows))
+        f.phase("wait")
+        f.emit("cp.async.wait_group", ring.steps - 1)
+
+    def _request(self) -> None:
+        """Request the next step's rows, as far as there are some, as one group of copies."""
+        f = self._f
+        f.phase("request")
+        with f.skipped_if(f.new("setp.le.s32", self._unrequested, 0), "requested", uniform=True):
+            for loader, store in ((self._k, self._k_rows), (self._v, self._v_rows)):
+                loader.each_row(store, self._unrequested)
+                loader.go_on()
+        f.emit("cp.async.commit_group")
+        f.emit("sub.s32", self._unrequested, self._unrequested, self._ring.rows)
+        self._pass(self._filling)
+
+    def _pass(self, slot: Reg) -> None:
+        """Go on to the next slot, after the last to the first."""
+        f = self._f
+        f.emit("add.u32", slot, slot, self._step)
+        f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._end))
 
     def keys(self) -> Iterator[list[Reg]]:
         """See Staging."""
@@ -216,8 +256,8 @@ class RingStaging(Staging):
         return self._v_rows.read(self._reading, self._v.rows)
 
     def end_step(self, rest: Reg) -> None:
-        """Go on to the other slot."""
-        self._f.emit("sub.u32", self._reading, self._both, self._reading)
+        """Go on to the next slot."""
+        self._pass(self._reading)
 
     def drained(self) -> None:
         """Wait until no warp reads its slots any more."""

@@ -15,26 +15,33 @@ NEWEST_PTX: Final[PtxVersion] = (9, 0)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An architecture `sm_NN`, the first PTX version that knows it, and the bytes of shared memory a block may use.
+    """An architecture `sm_NN`, the first PTX version that knows it, and the shared memory of a block and an SM (bytes).
 
-    The limit is that of the CUDA C++ Programming Guide's table "Technical Specifications per Compute Capability", and
-    the least among the devices that have no nearer target: PTX for sm_80 also runs on sm_86, which has 99 KB, not 163.
+    The limits are those of the CUDA C++ Programming Guide's table "Technical Specifications per Compute Capability",
+    and the least among the devices that have no nearer target: PTX for sm_80 also runs on sm_86, which has 99 KB a
+    block, not 163.
     """
 
     name: str
     sm: int
     ptx: PtxVersion
     shared_per_block: int
+    shared_per_sm: int
+
+    @property
+    def shared_alone(self) -> int:
+        """The shared memory of a block, in bytes, with which no second one fits: the driver takes 1 KB of each too."""
+        return self.shared_per_sm // 2
 
 
 TARGETS: Final[dict[str, Target]] = {
     target.name: target
     for target in (
-        Target("sm_80", 80, (7, 0), 99 * 1024),
-        Target("sm_89", 89, (7, 8), 99 * 1024),
-        Target("sm_90", 90, (7, 8), 227 * 1024),
-        Target("sm_120", 120, (8, 7), 99 * 1024),
-        Target("sm_121", 121, (8, 8), 99 * 1024),
+        Target("sm_80", 80, (7, 0), 99 * 1024, 100 * 1024),
+        Target("sm_89", 89, (7, 8), 99 * 1024, 100 * 1024),
+        Target("sm_90", 90, (7, 8), 227 * 1024, 228 * 1024),
+        Target("sm_120", 120, (8, 7), 99 * 1024, 100 * 1024),
+        Target("sm_121", 121, (8, 8), 99 * 1024, 100 * 1024),
     )
 }
 

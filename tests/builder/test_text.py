@@ -14,7 +14,7 @@ import pytest
 from py_builder_kernel import TARGETS, PtxBuildError, build_module, emit, entry_names
 from py_builder_kernel.kernels.registry import kernel_named
 from py_builder_kernel.kernels.spec import PartialSpec
-from py_builder_kernel.kernels.staging import has_ring
+from py_builder_kernel.kernels.staging import ring_shape
 from rust_kernel.plan import make_plan
 
 ROOT = Path(__file__).parents[2]
@@ -49,13 +49,42 @@ def test_a_kernel_is_the_same_in_a_module_of_its_own() -> None:
     assert alone.strip() in build_module(target="sm_90").text
 
 
-def test_targets_differ_only_in_the_header_and_in_where_rows_wait() -> None:
-    bodies = {target: build_module(target=target).text.partition(".address_size")[2] for target in TARGETS}
+def alike(texts: dict[str, str]) -> list[list[str]]:
+    """The targets whose texts differ in the header only, together."""
+    bodies = {target: text.partition(".address_size")[2] for target, text in texts.items()}
+    return [[target for target in bodies if bodies[target] == body] for body in dict.fromkeys(bodies.values())]
+
+
+def test_targets_differ_only_in_the_header_in_where_rows_wait_and_in_early_starts() -> None:
     # By the shared memory of a block: 227 KB on sm_90, 99 KB on the others (sm_80's PTX runs on sm_86 too).
-    assert len({body for target, body in bodies.items() if target != "sm_90"}) == 1
-    assert len(set(bodies.values())) == 2
-    for entry in ("splitk_reduce_d256", "naive_decode_f16_d256", "splitk_partial_f16_g4_d256_w12r4"):
-        assert len({emit(entry, target).partition(".address_size")[2] for target in TARGETS}) == 1
+    modules = {target: build_module(target=target).text for target in TARGETS}
+    assert alike(modules) == [["sm_80", "sm_89"], ["sm_90"], ["sm_120", "sm_121"]]
+    early = ["sm_90", "sm_120", "sm_121"]
+    for entry, together in (
+        ("splitk_reduce_d256", [["sm_80", "sm_89"], early]),
+        ("naive_decode_f16_d256", [list(TARGETS)]),
+        ("splitk_partial_f16_g4_d256_w8r4", [["sm_80", "sm_89"], early]),
+        ("splitk_partial_f16_g4_d256_w12r4", [["sm_80", "sm_89"], early]),
+        ("splitk_partial_f32_g4_d256_w8r4", [["sm_80", "sm_89"], ["sm_90"], ["sm_120", "sm_121"]]),
+    ):
+        assert alike({target: emit(entry, target) for target in TARGETS}) == together
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_kernel_may_start_early_from_sm_90_on_and_waits_before_it_reads_what_others_write(target: str) -> None:
+    for entry in (entry for entry in entry_names(target) if entry.startswith("splitk_")):
+        code = [line for line in lines(entry, target) if line and not line.startswith("//")]
+        if TARGETS[target].sm < 90:
+            assert not any("griddepcontrol" in line or "prefetch" in line for line in code)
+            continue
+        assert code.count("griddepcontrol.launch_dependents;") == code.count("griddepcontrol.wait;") == 1
+        at = code.index("griddepcontrol.wait;")
+        before, after = code[:at], code[at:]
+        assert "griddepcontrol.launch_dependents;" in before
+        touching = r"(@!?%p\d+ )?(ld|st|cp|red|atom)\.(?!param)|bar\.|(@!?%p\d+ )?(bra|ret)"
+        assert not [line for line in before if re.match(touching, line)]
+        assert not any("prefetch" in line for line in after)
+        assert any("prefetch.global.L2" in line for line in before) == entry.startswith("splitk_partial")
 
 
 @pytest.mark.parametrize("entry", entry_names("sm_90"))
@@ -81,7 +110,20 @@ def test_a_step_requests_all_its_rows_in_16_byte_vectors_before_it_uses_one(entr
     assert found is not None
     vectors = int(found[2]) * (1 if found[1] == "f16" else 2)
     body = emit(entry, target)
-    request = r"(ld\.global\.nc\S*\.v4\.\S+ |cp\.async\.cg\.shared\.global .*, 16;)"
+    kernel = kernel_named(entry)[1]
+    assert isinstance(kernel, PartialSpec)
+    if ring_shape(kernel, TARGETS[target]) is not None:
+        # One place requests: K's rows, then V's, each vector whole or, of a row that there is not, no byte of it.
+        (request,) = re.findall(r"// phase: request\n(.*?)// phase: wait\n", body, re.DOTALL)
+        copies = r"cp\.async\.cg\.shared\.global \[%r\d+(?:\+\d+)?\], \[%rd\d+(?:\+\d+)?\], 16, (%r\d+);"
+        assert body.count("cp.async.cg") == request.count("cp.async.cg") == 2 * vectors
+        bytes_of = re.findall(copies, request)
+        assert len(bytes_of) == 2 * vectors
+        assert all(re.search(rf"selp\.b32 {count}, 16, 0, %p\d+;", request) for count in bytes_of)
+        assert request.count("cp.async.commit_group;") == 1
+        assert "fma" not in request
+        return
+    request = r"ld\.global\.nc\S*\.v4\.\S+ "
     for name in ("k", "v"):
         pattern = rf"// phase: load {name}\n(.*?)// phase: load {name}, masked\n(.*?)loaded_{name}"
         whole = re.findall(pattern, body, re.DOTALL)
@@ -100,15 +142,15 @@ def test_the_shared_memory_of_a_launch_is_what_a_block_of_the_target_may_use(tar
         if info.kind == "partial":
             kernel = kernel_named(entry)[1]
             assert isinstance(kernel, PartialSpec)
-            assert ("cp.async" in emit(entry, target)) == has_ring(kernel, TARGETS[target])
+            assert (2 * info.dynamic_shared_bytes >= TARGETS[target].shared_per_sm) or TARGETS[target].sm < 90
+            assert ("cp.async" in emit(entry, target)) == (ring_shape(kernel, TARGETS[target]) is not None)
 
 
 def test_phases_are_marked_for_tools_that_edit_kernels() -> None:
     phases = re.findall(r"// phase: (.+)", emit("splitk_partial_f16_g1_d256_w12r4"))
     assert phases == [
-        "place", "start", "addresses",
-        "load k", "load k, masked", "load v", "load v, masked", "load q",
-        "wait", "load k", "load k, masked", "load v", "load v, masked",
+        "let the next kernel start", "place", "addresses", "prefetch", "start", "wait for the previous kernel",
+        "load q", "request", "wait",
         "scores", "mask", "maximum", "rescale", "weights", "values",
         "drained", "sum of the row slots", "exchange", "merge", "write",
     ]  # fmt: skip
@@ -135,8 +177,12 @@ def test_the_plan_of_a_call_names_kernels_that_exist() -> None:
     plan = make_plan(kv_len=20_000, num_q_heads=24, num_kv_heads=4, storage="f32", profile="gb10")
     module = build_module([plan], "sm_121")
     assert list(module.entries) == [plan.partial_entry, plan.reduce_entry]
-    # No room for a ring: the merge's share of each warp and head.
-    assert module.entries[plan.partial_entry].dynamic_shared_bytes == plan.tile.warps * 6 * (256 + 2) * 4
+    # No room for a ring: the merge's share of each warp and head, and where a kernel may start early, so much that no
+    # second block fits beside it.
+    merge = plan.tile.warps * 6 * (256 + 2) * 4
+    assert merge == 49_536
+    assert module.entries[plan.partial_entry].dynamic_shared_bytes == 51_200
+    assert build_module([plan], "sm_89").entries[plan.partial_entry].dynamic_shared_bytes == merge
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.faults.support import ARMS, prepared, program
 U32 = npt.NDArray[np.uint32]
 LANES = 32
 # One kernel of each kind is enough to see that the assembler takes a level; the device runs them all.
-KERNELS = ("splitk_partial_f16_g4_d256_w12r4", "splitk_reduce_d256")
+KERNELS = ("splitk_partial_f16_g4_d256_w8r4", "splitk_reduce_d256")
 
 
 @pytest.fixture(scope="module")

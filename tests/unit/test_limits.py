@@ -14,7 +14,16 @@ from diffcheck.assemble.sass.model import HotLoop, SassKernel
 from diffcheck.assemble.sass.nvdisasm import find_nvdisasm
 from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
-from diffcheck.limits.compute import Call, Shape, flight_bytes, limit_of, pipe_loads, profile_named, shapes_of
+from diffcheck.limits.compute import (
+    Call,
+    Shape,
+    flight_bytes,
+    limit_of,
+    pipe_loads,
+    profile_named,
+    ring_bytes,
+    shapes_of,
+)
 from diffcheck.limits.model import Limits
 from diffcheck.limits.published import published
 from rust_kernel.plan import profiles
@@ -62,8 +71,8 @@ def test_an_rtx_4090_is_limited_by_its_memory() -> None:
     assert limit.turn_bytes == 2 * 4 * 512
     assert limit.core_bytes_per_clock == pytest.approx(4096 / 100)
     assert limit.memory_bytes_per_clock == pytest.approx(1008 / (128 * 2.52))
-    # A step of each of eight warps is in flight; 1008 GB/s for 1 µs are 1,008,000 bytes, over 128 multiprocessors.
-    assert (limit.flight_bytes, limit.needed_bytes) == (8 * 4096, 7875)
+    # Two of the ring's three steps are in flight; 1008 GB/s for 1 µs are 1,008,000 bytes, over 128 multiprocessors.
+    assert (limit.flight_bytes, limit.needed_bytes) == (2 * 8 * 4096, 7875)
     assert limit.limited_by == "memory"
     merge = 2 * 4 * 8 * 4 * 258 / 128
     assert limit.tail_us == pytest.approx((8 * 100 + merge) / 2520)
@@ -72,14 +81,14 @@ def test_an_rtx_4090_is_limited_by_its_memory() -> None:
     assert predicted.total_us == pytest.approx(1.0 + predicted.memory_us + limit.tail_us)
 
 
-def test_an_h200_wants_more_bytes_in_flight_than_eight_warps_have() -> None:
-    profile = profile_named("h200")
-    eight = limit_of(SHAPE, sass("sm_90"), profile, CALL, published())
-    twelve = limit_of(replace(SHAPE, warps=12), sass("sm_90"), profile, CALL, published())
-    assert eight.needed_bytes == 36364
-    assert (eight.limited_by, twelve.limited_by) == ("bytes in flight", "memory")
-    assert eight.predicted[0].memory_us == pytest.approx(2 * 4096 * 4 * 512 / (8 * 4096 * 132))
-    assert eight.tail_us < twelve.tail_us
+def test_too_few_bytes_in_flight_are_told_from_a_memory_that_is_busy() -> None:
+    profile, slow = profile_named("h200"), replace(CALL, latency_us=3.0)
+    soon = limit_of(SHAPE, sass("sm_90"), profile, CALL, published())
+    late = limit_of(SHAPE, sass("sm_90"), profile, slow, published())
+    assert (soon.needed_bytes, late.needed_bytes) == (36364, 109091)
+    assert (soon.limited_by, late.limited_by) == ("memory", "bytes in flight")
+    assert late.predicted[0].memory_us == pytest.approx(3.0 * 2 * 4096 * 4 * 512 / (2 * 8 * 4096 * 132))
+    assert limit_of(replace(SHAPE, warps=12), sass("sm_90"), profile, CALL, published()).tail_us > soon.tail_us
 
 
 def test_few_instructions_a_byte_are_what_memory_needs() -> None:
@@ -87,12 +96,16 @@ def test_few_instructions_a_byte_are_what_memory_needs() -> None:
     assert limit_of(SHAPE, sass(hot=slow), profile_named("rtx4090"), CALL, published()).limited_by == "instructions"
 
 
-def test_in_registers_half_a_step_is_in_flight() -> None:
-    assert flight_bytes(SHAPE, ring=True) == 2 * flight_bytes(SHAPE, ring=False) == 32_768
-    profile = profile_named("rtx4090")
-    in_registers = loop({kind: count for kind, count in MIX.items() if kind != "copy to shared 128"})
-    assert limit_of(SHAPE, sass(), profile, CALL, published()).ring
-    assert not limit_of(SHAPE, sass(hot=in_registers), profile, CALL, published()).ring
+def test_all_of_a_ring_but_the_step_that_is_computed_is_in_flight_and_half_a_step_in_registers() -> None:
+    step = 8 * 4096
+    assert ring_bytes(SHAPE, "sm_89") == 3 * step
+    assert flight_bytes(SHAPE, 3 * step) == 2 * step
+    # Two steps of f32 in eight warps are more than a block of an RTX 4090 has; an H200's has the room.
+    wide = replace(SHAPE, storage="f32")
+    assert ring_bytes(wide, "sm_89") is None
+    assert flight_bytes(wide, None) == step
+    assert ring_bytes(wide, "sm_90") == 4 * step
+    assert limit_of(SHAPE, sass(), profile_named("rtx4090"), CALL, published()).ring
 
 
 def test_a_kernel_without_rows_and_numbers_that_no_kernel_has_are_refused() -> None:

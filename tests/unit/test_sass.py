@@ -266,7 +266,8 @@ def programs() -> None:
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("target", ["sm_90", "sm_120"])  # CI disassembles every kernel for all of them
 def test_the_hot_loops_of_both_arms(target: str) -> None:
-    entries = [f"splitk_partial_{tile}" for tile in ("f16_g4_d256_w12r4", "f32_g1_d256_w12r4", "f32_g8_d256_w8r4")]
+    wide = "f16_g4_d256_w12r4" if target == "sm_90" else "f16_g4_d256_w8r4"
+    entries = [f"splitk_partial_{tile}" for tile in (wide, "f32_g1_d256_w8r4", "f32_g8_d256_w8r4")]
     arms = [arm for arm in (get_arm("builder"), get_arm("oxide")) if isinstance(arm, DeviceArm)]
     report = disassemble_all(list_jobs(arms, [target], [*entries, "splitk_reduce_d256"]), lambda _entry: None)
     assert report.status == "holds", [ratio for ratio in report.ratios if not ratio.holds]
@@ -285,7 +286,7 @@ def test_the_hot_loops_of_both_arms(target: str) -> None:
 def test_kernels_of_one_module_are_what_each_is_alone() -> None:
     arm = get_arm("oxide")
     assert isinstance(arm, DeviceArm)
-    kernels = [arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w12r4")]
+    kernels = [arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w8r4")]
     together = disassemble_together(kernels, "sm_90")
     for kernel in kernels:
         used, listed = together[kernel.entry]
@@ -301,7 +302,7 @@ def test_kernels_of_one_module_are_what_each_is_alone() -> None:
 def test_of_several_kernels_the_one_that_is_refused_is_named() -> None:
     arm = get_arm("builder")
     assert isinstance(arm, DeviceArm)
-    sound, other = (arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w12r4"))
+    sound, other = (arm.kernel(entry, "sm_90") for entry in (ENTRY, "splitk_partial_f32_g1_d256_w8r4"))
     broken = replace(other, ptx=other.ptx.replace("ret;", "no_such_opcode;"))
     with pytest.raises(AssembleError, match=f"^{other.entry}, sm_90.*no_such_opcode"):
         disassemble_together([sound, broken], "sm_90")

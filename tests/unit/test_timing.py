@@ -95,7 +95,7 @@ def test_floors_assemble(target: str) -> None:
     except MissingRequirementError as error:
         pytest.skip(str(error))
     assert assemble(empty_ptx(target), "empty", target).stack == 0
-    assert assemble(read_ptx(target), "read_all", target).stack == 0
+    assert assemble(read_ptx(target), "read_both", target).stack == 0
 
 
 def test_a_timing_needs_an_arm_whose_bits_can_be_checked() -> None:

@@ -20,8 +20,11 @@ PURE = frozenset(
 )  # fmt: skip
 # They write no register: every operand is read.
 NO_RESULT = frozenset(
-    ("st", "red", "bra", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call", "prefetch", "brkpt")
-)
+    (
+        "st", "red", "bra", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call", "prefetch",
+        "brkpt", "griddepcontrol",
+    )
+)  # fmt: skip
 CONTROL = frozenset(("bra", "ret", "exit", "trap", "call", "brx"))
 # They need other lanes to take part, or wait for others: their place among other instructions of the kind matters.
 COLLECTIVE = frozenset(("bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "membar", "fence"))
@@ -69,18 +72,27 @@ def has_result(statement: Statement) -> bool:
     return statement.opcode not in NO_RESULT
 
 
+def is_hint(statement: Statement) -> bool:
+    """Tell whether the statement moves only when things happen: no thread, of this kernel or another, sees a result.
+
+    A prefetch brings to the L2 what is read from memory all the same. A kernel that starts early as its predecessor
+    lets it waits for the predecessor's end before it touches what that wrote (that wait is no hint).
+    """
+    return statement.opcode == "prefetch" or statement.mnemonic == "griddepcontrol.launch_dependents"
+
+
 def constant_memory(statement: Statement) -> bool:
     """Tell whether the statement reads memory that nothing writes while a kernel runs: its parameters."""
     return statement.opcode == "ld" and "param" in statement.parts
 
 
 def _memory(statement: Statement) -> str:
-    if statement.opcode in PURE or statement.opcode in CONTROL or constant_memory(statement):
+    if statement.opcode in PURE or statement.opcode in CONTROL or constant_memory(statement) or is_hint(statement):
         return ""
     if statement.opcode in COLLECTIVE:
         # What a barrier orders is memory; shuffles and votes exchange registers only.
         return "" if statement.opcode in ("shfl", "vote", "match", "redux", "activemask") else "write"
-    return "read" if statement.opcode in ("ld", "ldu", "prefetch") else "write"
+    return "read" if statement.opcode in ("ld", "ldu") else "write"
 
 
 def _registers(kernel: Kernel, statement: Statement, operands: tuple[str, ...]) -> Iterator[str]:

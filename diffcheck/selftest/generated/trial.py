@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from diffcheck.arms import DeviceArm, Problem, Role, TwinArm
 from diffcheck.cases import Case, Storage
@@ -15,15 +16,20 @@ from diffcheck.executors.program import Program
 from diffcheck.kernel_cases import kernel_cases, reduce_cases
 from diffcheck.parity.judge_case import run_arm
 from diffcheck.parity.prepare import Prepared, prepare
+from diffcheck.planning import plan_for
 from diffcheck.receipts.metrics import Check
 from diffcheck.selftest.base import StaleMutantError
 from diffcheck.selftest.generated.population import GeneratedMutant, device_arm
+from diffcheck.tune.table_text import one_tile
+
+if TYPE_CHECKING:
+    from rust_kernel.plan import TileTable
 
 PROFILE = "h200"
 STRICT = "strict"
 # A block of the suite's largest case executes some 40,000 warp instructions.
 STEP_LIMIT = 1_000_000
-_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f32|f16)_g(?P<group>\d+)_")
+_PARTIAL = re.compile(r"splitk_partial_(?P<storage>f32|f16)_g(?P<group>\d+)_d\d+_w(?P<warps>\d+)r(?P<rows>\d+)")
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,19 @@ def cases_of(entry: str) -> tuple[Case, ...]:
     return kernel_cases(storage, int(match["group"]))
 
 
+def tiles_of(entry: str, case: Case) -> TileTable | None:
+    """Return the table by which a case runs a kernel: the built-in one (None) where that takes its tile, or its own."""
+    match = _PARTIAL.match(entry)
+    if match is None or plan_for(case, PROFILE).partial_entry == entry:
+        return None
+    return _tile(int(match["warps"]), int(match["rows"]))
+
+
+@lru_cache(maxsize=8)
+def _tile(warps: int, rows: int) -> TileTable:
+    return one_tile(warps, rows, "one-wave", "the kernel that mutants are made of")
+
+
 def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> Killed | None:
     """Run a mutant on its kernel's cases (or on others) until a check fails; None when it survives them all.
 
@@ -71,7 +90,8 @@ def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> 
         return Killed(STRICT, "", said)
     arm = _MutatedArm(device_arm(mutant.subject.arm), mutant)
     for case in cases_of(mutant.subject.entry) if cases is None else cases:
-        run = run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), mutant.subject.target, arm)
+        prepared = prepared_case(case, tiles_of(mutant.subject.entry, case))
+        run = run_arm(prepared, MachineExecutor(1, STEP_LIMIT), mutant.subject.target, arm)
         failed = next((check for check in run.checks if not check.holds), None)
         if failed is not None:
             _require_sound(mutant, case)
@@ -82,25 +102,25 @@ def try_mutant(mutant: GeneratedMutant, cases: Sequence[Case] | None = None) -> 
 def _require_sound(mutant: GeneratedMutant, case: Case) -> None:
     """Require that a kernel passes a case without its mutant: where it does not, every mutant would count as killed."""
     subject = mutant.subject
-    failed = failure_without_mutants(subject.arm, subject.target, case)
+    failed = failure_without_mutants(subject.arm, subject.target, case, tiles_of(subject.entry, case))
     if failed is not None:
         raise DiffcheckError(f"{subject.entry} of {subject.arm} without a mutant, {case.name}: {failed.reason}")
 
 
 @lru_cache(maxsize=4096)
-def failure_without_mutants(arm: str, target: str, case: Case) -> Check | None:
+def failure_without_mutants(arm: str, target: str, case: Case, tiles: TileTable | None = None) -> Check | None:
     """Return the first check of an arm's own kernels that fails on a case; None where all hold."""
-    run = run_arm(prepared_case(case), MachineExecutor(1, STEP_LIMIT), target, device_arm(arm))
+    run = run_arm(prepared_case(case, tiles), MachineExecutor(1, STEP_LIMIT), target, device_arm(arm))
     return next((check for check in run.checks if not check.holds), None)
 
 
 @lru_cache(maxsize=1024)
-def prepared_case(case: Case) -> Prepared:
-    """Return a case with its inputs, oracle and reference, computed once.
+def prepared_case(case: Case, tiles: TileTable | None = None) -> Prepared:
+    """Return a case with its inputs, oracle and reference, by the built-in tile table or another one, computed once.
 
     Raises `StaleMutantError` where the oracle does not take the reference's result: it could catch nothing.
     """
-    prepared = prepare(case, PROFILE, TwinArm(), threads=1)
+    prepared = prepare(case, PROFILE, TwinArm(), threads=1, tiles=tiles)
     if prepared.record.status != "holds":
         raise StaleMutantError(f"case {case.name} does not hold without a fault: {prepared.record.checks[0].reason}")
     return prepared

@@ -18,15 +18,20 @@ from diffcheck.selftest.ptx_run import MutatedOxideArm, PtxFault
 
 _BARRIER = r"^[ \t]*bar\.sync[ \t]+0;\n"
 _WARP_BARRIER = r"^[ \t]*bar\.warp\.sync[ \t]+-1;\n"
+_LAUNCH_WAIT = r"^[ \t]*griddepcontrol\.wait;\n"
+_ROWS_WAIT = r"^[ \t]*cp\.async\.wait_group \d+;\n"
+# How many bytes of a row a copy takes: none of a masked one.
+_BYTES = r"selp\.b32([ \t]+)(%r\d+), (?:16, 0|0, 16), %p\d+;"
 _STORE = re.compile(r"^[ \t]*st\.global\.b32[ \t]+\[(?P<address>%rd\d+)\], (?P<value>%\w+);\n", re.MULTILINE)
 # What the parameters are, by their numbers (docs/contract.md, section 8).
 _KV_LEN, _N_SPLITS, _Q_STRIDE_HEAD = 6, 8, 9
 
 WHOLE = Part(PARTIAL)
-# The loop over steps, whose blocks the compiler has put in an order of its own: from the first request to the warp's
-# barrier behind it. The scores come first behind the wait. The merge is behind the block's barrier.
-LOOP = Part(PARTIAL, (r"^[ \t]*cp\.async\.commit_group;\n", 0), (_WARP_BARRIER, 0))
-SCORES = Part(PARTIAL, (r"^[ \t]*cp\.async\.wait_group 1;\n", 0), (_WARP_BARRIER, 0))
+# The loop over steps, whose blocks the compiler has put in an order of its own: from the wait for the kernel before to
+# the warp's barrier behind it. The scores come first behind the wait for their rows. The merge is behind the block's
+# barrier.
+LOOP = Part(PARTIAL, (_LAUNCH_WAIT, 0), (_WARP_BARRIER, 0))
+SCORES = Part(PARTIAL, (_ROWS_WAIT, 0), (_WARP_BARRIER, 0))
 MERGE = Part(PARTIAL, (_BARRIER, -1))
 CLASSES = Part(REDUCE, None, (_BARRIER, 0))
 RESULT = Part(REDUCE, (_BARRIER, -1))
@@ -50,30 +55,23 @@ def _own_maximum_as_base(part: Part) -> Edit:
 
 def _mask_by_context() -> Edit:
     # Rows past a split are live in every split but the last one, where there is no memory.
-    live = r"setp\.ne\.u32 live, (%\w+), 0;"
-
     def more(text: str) -> str:
         name = re.search(r"(\w+_param_)\d+\]", text)
         if name is None:
             raise StaleMutantError("no parameter of the kernel")
         later = (
-            ".reg .b32 mutant_r<2>; .reg .pred mutant_p; mov.u32 mutant_r0, %ctaid.y; add.u32 mutant_r0, mutant_r0, 1; "
-            f"ld.param.u32 mutant_r1, [{name[1]}{_N_SPLITS}]; setp.lt.u32 mutant_p, mutant_r0, mutant_r1; "
-            "or.pred live, live, mutant_p;"
+            "\t.reg .b32 %mutant_r<2>; .reg .pred %mutant_p;\n\tmov.u32 %mutant_r0, %ctaid.y;\n"
+            f"\tadd.u32 %mutant_r0, %mutant_r0, 1;\n\tld.param.u32 %mutant_r1, [{name[1]}{_N_SPLITS}];\n"
+            "\tsetp.lt.u32 %mutant_p, %mutant_r0, %mutant_r1;\n"
         )
-        return substitute(live, lambda match: f"{match[0]} {later}", count=0)(text)
+        text = substitute(_LAUNCH_WAIT, lambda match: match[0] + later)(text)
+        return substitute(_BYTES, lambda match: f"{match[0]} @%mutant_p mov.b32 {match[2]}, 16;", count=0)(text)
 
     return inside(WHOLE, more)
 
 
 def _load_masked_rows() -> Edit:
-    # A copy that fills up a row with zeros is one of no byte.
-    edit = {"@live ld.global": "ld.global", "selp.b32 bytes, 16, 0, live": "mov.b32 bytes, 16"}
-
-    def load(match: re.Match[str]) -> str:
-        return edit[match[0]]
-
-    return inside(WHOLE, substitute("|".join(map(re.escape, edit)), load, count=0))
+    return inside(LOOP, substitute(_BYTES, r"mov.b32\1\2, 16;", count=0))
 
 
 def _swap_group_index() -> Edit:
@@ -167,7 +165,11 @@ def _kernels_mutants() -> tuple[Mutant, ...]:
         ),
         _oxide(
             *("missing-wait", "a step computes with rows that are still on their way", "executes"),
-            *(_without(PARTIAL, r"^[ \t]*cp\.async\.wait_group 1;\n", 0), FULL_SPLIT),
+            *(_without(PARTIAL, _ROWS_WAIT, 0), FULL_SPLIT),
+        ),
+        _oxide(
+            *("missing-wait-reduce", "splits merge while the kernel that writes them may still run", "executes"),
+            *(_without(REDUCE, _LAUNCH_WAIT, 0), FULL_SPLIT),
         ),
         _oxide(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),

@@ -37,7 +37,19 @@ def _own_maximum_as_base(place: Place) -> Edit:
 
 
 def _load_masked_rows() -> Edit:
-    return within(Place(PARTIAL, "load v, masked"), substitute(r"^( *)@%p\d+ (ld\.global|cp\.async)", r"\1\2", count=0))
+    # Of a row that is masked, no byte is copied.
+    return _in_request_of_v(substitute(r"^( *)selp\.b32 (%r\d+), 16, 0, %p\d+;", r"\1mov.b32 \2, 16;", count=0))
+
+
+def _in_request_of_v(change: Edit) -> Edit:
+    # One phase requests a step's rows, those of V behind the place where the pointer of K goes on to the next step.
+    def edit(text: str) -> str:
+        moved = re.search(r"add\.s64 (%rd\d+), \1, %rd\d+;\n", text)
+        if moved is None:
+            raise StaleMutantError("no pointer that goes on to the next step")
+        return text[: moved.end()] + change(text[moved.end() :])
+
+    return within(Place(PARTIAL, "request"), edit)
 
 
 def _mask_by_context() -> Edit:
@@ -57,7 +69,7 @@ def _mask_by_context() -> Edit:
             changed = substitute(rf"(setp\.gt\.s32 %p\d+, ){live[1]},", r"\1%mutant_r,", count=0)(phase)
             return f"{more}    add.s32 %mutant_r, %mutant_r, {live[1]};\n{changed}"
 
-        return within(Place(PARTIAL, "load v, masked"), count)(text)
+        return _in_request_of_v(count)(text)
 
     return mask
 
@@ -86,7 +98,11 @@ def _without_barrier(entry: str) -> Edit:
 
 
 def _without_wait() -> Edit:
-    return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group 0;\n", ""))
+    return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group \d+;\n", ""))
+
+
+def _without_wait_for_partial() -> Edit:
+    return within(Place(REDUCE, "wait for the previous kernel"), substitute(r"^ *griddepcontrol\.wait;\n", ""))
 
 
 def _without_drain() -> Edit:
@@ -172,6 +188,10 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx(
             *("missing-wait", "a step computes with rows that are still on their way", "executes"),
             *(_without_wait(), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-wait-reduce", "splits merge while the kernel that writes them may still run", "executes"),
+            *(_without_wait_for_partial(), FULL_SPLIT),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),

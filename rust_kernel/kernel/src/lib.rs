@@ -11,6 +11,7 @@
 
 mod arith;
 mod butterfly;
+mod dependent;
 mod memory;
 mod names;
 mod partial;
@@ -68,7 +69,7 @@ macro_rules! partial_kernels {
                     { $r / 2 * $g },
                     { usize::div_ceil($r * $g, 32) },
                     { SHAPE.part() },
-                    { SHAPE.has_ring() },
+                    { SHAPE.ring_steps() },
                 >(&args);
             }
         }
@@ -82,18 +83,24 @@ macro_rules! partial_kernels {
 }
 
 partial_kernels! {
+    splitk_partial_f16_g1_d256_w8r4: F16, g 1, d 256, w 8, r 4;
+    splitk_partial_f16_g2_d256_w8r4: F16, g 2, d 256, w 8, r 4;
+    splitk_partial_f16_g3_d256_w8r4: F16, g 3, d 256, w 8, r 4;
+    splitk_partial_f16_g4_d256_w8r4: F16, g 4, d 256, w 8, r 4;
+    splitk_partial_f16_g5_d256_w8r4: F16, g 5, d 256, w 8, r 4;
+    splitk_partial_f16_g6_d256_w8r4: F16, g 6, d 256, w 8, r 4;
+    splitk_partial_f16_g7_d256_w8r4: F16, g 7, d 256, w 8, r 4;
+    splitk_partial_f16_g8_d256_w8r4: F16, g 8, d 256, w 8, r 4;
     splitk_partial_f16_g1_d256_w12r4: F16, g 1, d 256, w 12, r 4;
     splitk_partial_f16_g2_d256_w12r4: F16, g 2, d 256, w 12, r 4;
     splitk_partial_f16_g3_d256_w12r4: F16, g 3, d 256, w 12, r 4;
     splitk_partial_f16_g4_d256_w12r4: F16, g 4, d 256, w 12, r 4;
     splitk_partial_f16_g5_d256_w12r4: F16, g 5, d 256, w 12, r 4;
     splitk_partial_f16_g6_d256_w12r4: F16, g 6, d 256, w 12, r 4;
-    splitk_partial_f16_g7_d256_w8r4: F16, g 7, d 256, w 8, r 4;
-    splitk_partial_f16_g8_d256_w8r4: F16, g 8, d 256, w 8, r 4;
-    splitk_partial_f32_g1_d256_w12r4: F32, g 1, d 256, w 12, r 4;
-    splitk_partial_f32_g2_d256_w12r4: F32, g 2, d 256, w 12, r 4;
-    splitk_partial_f32_g3_d256_w12r4: F32, g 3, d 256, w 12, r 4;
-    splitk_partial_f32_g4_d256_w12r4: F32, g 4, d 256, w 12, r 4;
+    splitk_partial_f32_g1_d256_w8r4: F32, g 1, d 256, w 8, r 4;
+    splitk_partial_f32_g2_d256_w8r4: F32, g 2, d 256, w 8, r 4;
+    splitk_partial_f32_g3_d256_w8r4: F32, g 3, d 256, w 8, r 4;
+    splitk_partial_f32_g4_d256_w8r4: F32, g 4, d 256, w 8, r 4;
     splitk_partial_f32_g5_d256_w8r4: F32, g 5, d 256, w 8, r 4;
     splitk_partial_f32_g6_d256_w8r4: F32, g 6, d 256, w 8, r 4;
     splitk_partial_f32_g7_d256_w8r4: F32, g 7, d 256, w 8, r 4;

@@ -9,6 +9,7 @@
 use cuda_device::{thread, vector::F32x4, warp};
 
 use crate::arith::{LOWEST, exp, fma, max, sub};
+use crate::dependent::{CAN_START_EARLY, let_next_start, wait_for_previous};
 use crate::ring::Ring;
 use crate::rows::{Cursor, Loaded};
 use crate::shared::Exchange;
@@ -40,7 +41,7 @@ pub struct Args {
 ///
 /// The rest follows from these and is spelled out only because array lengths must be: `E = D / 32` elements a lane,
 /// `WORDS` 32-bit words of K or V a lane and row, `HALF = R / 2 * G` sums after the first level of the butterfly,
-/// `SLOTS` scores a lane at its end, `PART` bytes of shared memory a warp, `RING` whether rows wait there.
+/// `SLOTS` scores a lane at its end, `PART` bytes of shared memory a warp, `STEPS` steps whose rows wait there, or none.
 ///
 /// # Safety
 /// The launch is as section 8 says: grid `(num_kv_heads, n_splits)`, block `32 * W`, dynamic shared memory as
@@ -58,21 +59,16 @@ pub unsafe fn partial<
     const HALF: usize,
     const SLOTS: usize,
     const PART: usize,
-    const RING: bool,
+    const STEPS: usize,
 >(
     args: &Args,
 ) {
+    let_next_start();
     let lane = warp::lane_id();
     // Lane 0's copy, so that ptxas knows this value, and all loops that depend on it, to be the same in the whole warp.
     let warp = warp::shuffle(thread::threadIdx_x() / 32, 0);
     let kv_head = thread::blockIdx_x() as usize;
     let split = thread::blockIdx_y();
-
-    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
-    let mut state = unsafe {
-        let q = args.q.add(kv_head * G * args.q_stride_head);
-        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
-    };
 
     // The split is never empty, `split * chunk < kv_len`, so nothing here wraps.
     let first_key = split * args.chunk;
@@ -85,19 +81,34 @@ pub unsafe fn partial<
         let head = base.wrapping_add(kv_head * stride_head * S::BYTES + in_row);
         Cursor::new(head.wrapping_add(row * row_bytes), row_bytes, W * R)
     };
-    let k = cursor(args.k, args.k_stride_row, args.k_stride_head);
-    let v = cursor(args.v, args.v_stride_row, args.v_stride_head);
+    let mut k = cursor(args.k, args.k_stride_row, args.k_stride_head);
+    let mut v = cursor(args.v, args.v_stride_row, args.v_stride_head);
 
     // Rows of the split from this warp's first one on.
     let left = keys.saturating_sub(warp_first);
+    if CAN_START_EARLY {
+        // SAFETY: the first `left` rows at k and v, `W * R` apart a step, are the warp's live ones.
+        unsafe {
+            k.prefetch::<R, WORDS>(left);
+            v.prefetch::<R, WORDS>(left);
+        }
+    }
+    let [q, k_next, v_next] = wait_for_previous([args.q as u64, k.next as u64, v.next as u64]);
+    (k.next, v.next) = (k_next as *const u8, v_next as *const u8);
+
+    // SAFETY: `kv_head * G + g` is below num_q_heads, as the grid has num_kv_heads columns.
+    let mut state = unsafe {
+        let q = (q as *const f32).add(kv_head * G * args.q_stride_head);
+        Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
+    };
     let warp = warp as usize;
     let exchange = Exchange::<G, D, W, PART>::new(args.shared);
     // SAFETY: the first `left` rows at k and v, `W * R` apart a step, are the warp's live ones; the warp's part of the
     // shared memory holds its ring, if it has one; the whole warp is here.
     unsafe {
-        if RING {
-            let ring = Ring::<R, WORDS>::new(exchange.part(warp), lane);
-            walk_ring::<S, G, D, W, R, E, WORDS, HALF, SLOTS>(&mut state, ring, k, v, left);
+        if STEPS > 0 {
+            let ring = Ring::<R, WORDS, STEPS>::new(exchange.part(warp), lane);
+            walk_ring::<S, G, D, W, R, E, WORDS, HALF, SLOTS, STEPS>(&mut state, ring, k, v, left);
         } else {
             walk::<S, G, D, W, R, E, WORDS, HALF, SLOTS>(&mut state, k, v, left);
         }
@@ -144,7 +155,7 @@ unsafe fn walk<
     }
 }
 
-/// The same through the warp's ring, one step ahead.
+/// The same through the warp's ring. The code that requests a step stands once, at the top, and runs ahead first.
 ///
 /// # Safety
 /// As [`walk`]; the ring is as [`Ring::request`] asks.
@@ -159,35 +170,41 @@ unsafe fn walk_ring<
     const WORDS: usize,
     const HALF: usize,
     const SLOTS: usize,
+    const STEPS: usize,
 >(
     state: &mut Warp<S, G, D, R, E, WORDS, HALF, SLOTS>,
-    mut ring: Ring<R, WORDS>,
+    mut ring: Ring<R, WORDS, STEPS>,
     mut k: Cursor,
     mut v: Cursor,
-    mut left: u32,
+    left: u32,
 ) {
-    // SAFETY: the next min(left, R) rows at k and v are live, and nothing was requested yet.
-    unsafe { ring.request(&k, &v, left) };
+    // Both counts go below 0 at the end, by less than STEPS steps.
+    let step = (W * R) as i32;
+    let mut left = left as i32;
+    let mut unrequested = left;
     while left > 0 {
-        let later = left.saturating_sub((W * R) as u32);
-        k.pass_step();
-        v.pass_step();
+        while left - unrequested < STEPS as i32 * step {
+            // SAFETY: the next min(unrequested, R) rows at k and v are live; no step was in their place, or it has been
+            // computed, as fewer than STEPS are requested and not computed.
+            unsafe { ring.request(&k, &v, unrequested.max(0) as u32) };
+            k.pass_step();
+            v.pass_step();
+            unrequested -= step;
+        }
+        Ring::<R, WORDS, STEPS>::wait();
+        // SAFETY: all but the last STEPS - 1 requests, so the one of this step, are there; the whole warp is here.
+        unsafe { state.step(&ring, left as u32) };
         ring.turn();
-        // SAFETY: the next min(later, R) rows are live; the step whose place they take was computed in the last turn.
-        unsafe { ring.request(&k, &v, later) };
-        Ring::<R, WORDS>::wait();
-        // SAFETY: all but the last request, so the one before it, is there; the whole warp is here.
-        unsafe { state.step(&ring, left) };
-        left = later;
+        left -= step;
     }
-    // No copy is on its way: the last request was for no row. Other lanes may still read what the merge will overwrite.
+    // No copy is on its way: the last requests were for no row. Other lanes may still read what the merge will overwrite.
     warp::sync_mask(u32::MAX);
 }
 
 /// Section 5, "warps merge in order": four dimensions of one head a thread and turn.
 ///
 /// # Safety
-/// All warps have published, with a barrier in between; the scratch is laid out as section 2 says.
+/// All warps have published, with a barrier in between, and are whole; the scratch is laid out as section 2 says.
 #[inline(always)]
 unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: usize>(
     args: &Args,
@@ -195,28 +212,33 @@ unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: usiz
     kv_head: usize,
     split: usize,
 ) {
+    // Items of a head are a multiple of a warp's lanes, so the warp takes or leaves a turn as a whole.
+    const { assert!((D / 4).is_multiple_of(32)) };
+    let lane = warp::lane_id();
     let mut item = thread::threadIdx_x() as usize;
     while item < G * D / 4 {
         let g = item / (D / 4);
         let d = item % (D / 4) * 4;
 
+        // A warp's items are of one head. Lane w takes warp w's maximum, sum and factor, and brings them to the others.
+        let own = if lane < W as u32 { lane as usize } else { 0 };
+        // SAFETY: g < G, published by warp `own`.
+        let (m_own, s_own) = unsafe { (exchange.m(own).add(g).read(), exchange.s(own).add(g).read()) };
         // M = max over w of m_w.
-        let mut top = LOWEST;
-        unrolled!(w in 0..W, {
-            // SAFETY: g < G, published by warp w.
-            top = max(top, unsafe { exchange.m(w).add(g).read() });
+        let mut top = max(LOWEST, m_own);
+        unrolled!(level in 0..5, {
+            top = max(top, warp::shuffle_xor_f32(top, 16 >> level as u32));
         });
+        let f_own = exp(sub(m_own, top));
 
         // S = fma(s_w, f_w, S), A[d] = fma(acc_w[d], f_w, A[d]), from +0, for w = 0 ... W-1.
         let mut s = 0.0;
         let mut a = [0.0; 4];
         unrolled!(w in 0..W, {
             // SAFETY: g < G and d + 3 < D, published by warp w; d is a multiple of 4, so the four are aligned.
-            let (m_w, s_w, acc_w) = unsafe {
-                (exchange.m(w).add(g).read(), exchange.s(w).add(g).read(), read_four(exchange.acc(w).add(g * D + d)))
-            };
-            let f = exp(sub(m_w, top));
-            s = fma(s_w, f, s);
+            let acc_w = unsafe { read_four(exchange.acc(w).add(g * D + d)) };
+            let f = warp::shuffle_f32(f_own, w as u32);
+            s = fma(warp::shuffle_f32(s_own, w as u32), f, s);
             unrolled!(i in 0..4, {
                 a[i] = fma(acc_w[i], f, a[i]);
             });

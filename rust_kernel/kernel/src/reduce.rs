@@ -5,14 +5,15 @@
 use cuda_device::{ptx_asm, thread, warp};
 
 use crate::arith::{LOWEST, add, div, exp, fma, max, sub};
+use crate::dependent::{let_next_start, wait_for_previous};
 use crate::unroll::unrolled;
 
 /// Section 6: the classes, and so the warps of a block.
 pub const CLASSES: usize = 8;
 
-/// Splits of a class whose loads are issued together. With one wave of blocks there are rarely more than 40 splits a
-/// head (132 multiprocessors for 4 KV heads make 33), so one batch is mostly all.
-const BATCH: usize = 5;
+/// Splits of a class whose loads are issued together. With one wave of blocks there are rarely more than 66 splits a
+/// head (132 multiprocessors for 2 KV heads), so one batch is mostly all, or nearly.
+const BATCH: usize = 8;
 
 /// Maxima that a lane loads together when the warp looks for the greatest: 64 splits at once.
 const SCAN: usize = 2;
@@ -40,6 +41,7 @@ pub struct Exchange {
 /// `exchange` points at shared memory of the block, `CLASSES * 32` and `CLASSES` floats.
 #[inline(always)]
 pub unsafe fn reduce<const D: usize>(args: &Args, exchange: &Exchange) {
+    let_next_start();
     let lane = warp::lane_id();
     // Lane 0's copy, as in the partial kernel.
     let class = warp::shuffle(thread::threadIdx_x() / 32, 0);
@@ -52,7 +54,8 @@ pub unsafe fn reduce<const D: usize>(args: &Args, exchange: &Exchange) {
         (args.part_m.add(first), args.part_s.add(first), args.part_acc.add(first * D + d))
     };
 
-    let parts = Parts { m, s, acc, n: args.n_splits };
+    let [m, s, acc] = wait_for_previous([m as u64, s as u64, acc as u64]);
+    let parts = Parts { m: m as *const f32, s: s as *const f32, acc: acc as *const f32, n: args.n_splits };
     // The first loads depend on nothing, so those of the sums travel while the maximum is sought.
     // SAFETY: `parts` is as `Parts` asks.
     let (maxima, first) = unsafe { (parts.load_maxima(lane), parts.load::<D>(class)) };

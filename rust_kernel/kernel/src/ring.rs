@@ -1,7 +1,7 @@
-//! Rows of K and V that wait in shared memory: each warp has a ring of two steps there, filled by asynchronous copies.
+//! Rows of K and V that wait in shared memory: each warp has a ring of steps there, filled by asynchronous copies.
 //!
 //! A lane copies exactly the vectors that it reads later, 16 bytes at a time. So it waits for its own copies alone, and
-//! no barrier is needed. While one step is computed the whole next one is on its way, without a register to hold it.
+//! no barrier is needed. While one step is computed the next ones are on their way, without a register to hold them.
 
 use core::marker::PhantomData;
 
@@ -12,17 +12,19 @@ use crate::rows::{Cursor, Rows};
 use crate::storage::VECTOR_STRIDE;
 use crate::unroll::unrolled;
 
-/// The ring of one warp, as one lane sees it: addresses of the shared window. A step's place holds the `R` rows of K,
-/// then those of V; a row is `WORDS / 4` blocks of 32 vectors, a vector a lane.
-pub struct Ring<const R: usize, const WORDS: usize> {
-    /// This lane's first vector in the place of the step that is computed.
+/// The ring of one warp, as one lane sees it: addresses of the shared window. It has `STEPS` places; a step's place
+/// holds the `R` rows of K, then those of V; a row is `WORDS / 4` blocks of 32 vectors, a vector a lane.
+pub struct Ring<const R: usize, const WORDS: usize, const STEPS: usize> {
+    /// This lane's first vector in the place of the step that is computed next.
     now: u32,
-    /// The same in the place of the step that is on its way.
+    /// The same in the place of the step that is requested next.
     next: u32,
+    /// The same behind the last place.
+    end: u32,
     rows: PhantomData<[[u32; WORDS]; R]>,
 }
 
-impl<const R: usize, const WORDS: usize> Ring<R, WORDS> {
+impl<const R: usize, const WORDS: usize, const STEPS: usize> Ring<R, WORDS, STEPS> {
     /// Bytes of a row.
     const ROW: u32 = (WORDS / 4 * VECTOR_STRIDE) as u32;
 
@@ -37,44 +39,58 @@ impl<const R: usize, const WORDS: usize> Ring<R, WORDS> {
     pub unsafe fn new(base: *const u8, lane: u32) -> Self {
         // SAFETY: this function's own contract. The window is far smaller than 4 GiB.
         let base = unsafe { cvta_generic_to_shared_offset(base) } as u32;
-        let next = base + lane * 16;
-        Self { now: next + Self::PLACE, next, rows: PhantomData }
+        let first = base + lane * 16;
+        Self { now: first, next: first, end: first + STEPS as u32 * Self::PLACE, rows: PhantomData }
     }
 
     /// Requests the next `R` rows, as one group of copies: the first `live`, and +0 for the others. Where no row is
     /// live the group is empty, so that the count of groups tells the steps apart all the same.
     ///
     /// # Safety
-    /// The first `min(live, R)` rows at both cursors are live; the ring is two steps' rows of shared memory, aligned
+    /// The first `min(live, R)` rows at both cursors are live; the ring is `STEPS` steps' rows of shared memory, aligned
     /// to 16 and this warp's alone; the step whose place this is has been computed.
     #[inline(always)]
-    pub unsafe fn request(&self, k: &Cursor, v: &Cursor, live: u32) {
+    pub unsafe fn request(&mut self, k: &Cursor, v: &Cursor, live: u32) {
         // SAFETY: the places of K and V are R rows each; this lane reads what it copies there after the next wait
         // alone, and has read, earlier in its own order, what the copies overwrite.
         unsafe {
             let v_place = self.next + R as u32 * Self::ROW;
-            if live >= R as u32 {
-                copy_rows::<R, WORDS, false>(self.next, k, live);
-                copy_rows::<R, WORDS, false>(v_place, v, live);
-            } else if live > 0 {
-                copy_rows::<R, WORDS, true>(self.next, k, live);
-                copy_rows::<R, WORDS, true>(v_place, v, live);
+            if live > 0 {
+                copy_rows::<R, WORDS>(self.next, Self::ROW, k, live);
+                copy_rows::<R, WORDS>(v_place, Self::ROW, v, live);
             }
             ptx_asm!("cp.async.commit_group;", clobber("memory"));
         }
+        self.next = self.after(self.next);
     }
 
-    /// Goes on to the step that was requested last; the place of the one before it is free.
+    /// Goes on to the next step; the place of the one just computed is free.
     #[inline(always)]
     pub fn turn(&mut self) {
-        core::mem::swap(&mut self.now, &mut self.next);
+        self.now = self.after(self.now);
     }
 
-    /// Waits until every step is there but the one requested last.
+    /// The place after this one.
+    #[inline(always)]
+    fn after(&self, place: u32) -> u32 {
+        let after = place + Self::PLACE;
+        if after == self.end { after - STEPS as u32 * Self::PLACE } else { after }
+    }
+
+    /// Waits until every step is there but the `STEPS - 1` that were requested last.
     #[inline(always)]
     pub fn wait() {
-        // SAFETY: waits for this lane's own copies, all but the last group, and touches nothing.
-        unsafe { ptx_asm!("cp.async.wait_group 1;", clobber("memory")) };
+        // SAFETY: waits for this lane's own copies, all but the last groups, and touches nothing.
+        unsafe {
+            if STEPS == 2 {
+                ptx_asm!("cp.async.wait_group 1;", clobber("memory"));
+            } else if STEPS == 3 {
+                ptx_asm!("cp.async.wait_group 2;", clobber("memory"));
+            } else {
+                // Right for any number of steps, if not the least wait.
+                ptx_asm!("cp.async.wait_group 0;", clobber("memory"));
+            }
+        }
     }
 
     /// This lane's words of the `R` rows at `place`.
@@ -99,7 +115,7 @@ impl<const R: usize, const WORDS: usize> Ring<R, WORDS> {
 
 /// # Safety
 /// Both methods: the step at hand was requested, and this lane has waited for it.
-impl<const R: usize, const WORDS: usize> Rows<R, WORDS> for Ring<R, WORDS> {
+impl<const R: usize, const WORDS: usize, const STEPS: usize> Rows<R, WORDS> for Ring<R, WORDS, STEPS> {
     #[inline(always)]
     unsafe fn k(&self) -> [[u32; WORDS]; R] {
         // SAFETY: this function's own contract.
@@ -113,58 +129,44 @@ impl<const R: usize, const WORDS: usize> Rows<R, WORDS> for Ring<R, WORDS> {
     }
 }
 
-/// Starts this lane's copies of the cursor's next `R` rows. If `MASKED`, rows `live` and on are not read and become +0.
+/// Starts this lane's copies of the cursor's next `R` rows, `row_bytes` apart at `place`. Rows `live` and on are not
+/// read and become +0.
+///
+/// One code for whole and for part steps: it is run from a cold instruction cache, where a second one would cost more
+/// than the few selects.
 ///
 /// # Safety
-/// The first `live` of the rows are live, or all of them unless `MASKED`; `place` is this lane's in shared memory, with
-/// room for `R` rows, and no one reads it before waiting.
+/// The first `min(live, R)` of the rows are live; `place` is this lane's in shared memory, with room for `R` rows, and
+/// no one reads it before waiting.
 #[inline(always)]
-unsafe fn copy_rows<const R: usize, const WORDS: usize, const MASKED: bool>(place: u32, cursor: &Cursor, live: u32) {
+unsafe fn copy_rows<const R: usize, const WORDS: usize>(place: u32, row_bytes: u32, cursor: &Cursor, live: u32) {
     let mut row = cursor.next;
     unrolled!(r in 0..R, {
+        let bytes = if (r as u32) < live { 16 } else { 0 };
         unrolled!(i in 0..WORDS / 4, {
-            let to = place + r as u32 * Ring::<R, WORDS>::ROW + (i * VECTOR_STRIDE) as u32;
-            let from = row.wrapping_add(i * VECTOR_STRIDE);
+            let to = place + r as u32 * row_bytes + (i * VECTOR_STRIDE) as u32;
             // SAFETY: 16 bytes each, both aligned to 16 by section 2 and by the ring; the source is live or not read,
             // and no one writes K and V while the kernel runs.
-            unsafe { if MASKED { copy_16_if((r as u32) < live, to, from) } else { copy_16(to, from) } };
+            unsafe { copy_16(to, row.wrapping_add(i * VECTOR_STRIDE), bytes) };
         });
         row = row.wrapping_add(cursor.row_bytes);
     });
 }
 
-/// Starts a copy of 16 bytes from global to shared memory, past L1.
+/// Starts a copy of `bytes` bytes, 16 or 0, from global to shared memory, past L1, and fills up 16 with zeros.
 ///
 /// # Safety
-/// Both addresses are multiples of 16, `to` one of the shared window; `from` is readable and not written, and
-/// no one uses what is at `to`, before this lane has waited for the copy; all lanes of the warp are here.
+/// Both addresses are multiples of 16, `to` one of the shared window; `from` is readable and not written, unless `bytes`
+/// is 0, and no one uses what is at `to`, before this lane has waited for the copy; all lanes of the warp are here.
 #[inline(always)]
-unsafe fn copy_16(to: u32, from: *const u8) {
+unsafe fn copy_16(to: u32, from: *const u8, bytes: u32) {
     // SAFETY: the caller's promise. With memory clobbered, the copy stays behind the reads of what it overwrites.
     unsafe {
         ptx_asm!(
-            "cp.async.cg.shared.global [%0], [%1], 16;",
+            "cp.async.cg.shared.global [%0], [%1], 16, %2;",
             in("r") to,
             in("l") from as u64,
-            clobber("memory"),
-        );
-    }
-}
-
-/// The same, or 16 zeros without a read where `live` is false: a copy fills up what it does not read.
-///
-/// # Safety
-/// As [`copy_16`] if `live`; otherwise `from` may be anything.
-#[inline(always)]
-unsafe fn copy_16_if(live: bool, to: u32, from: *const u8) {
-    // SAFETY: as in `copy_16`; where `live` is false no byte of the source is read.
-    unsafe {
-        ptx_asm!(
-            "{ .reg .pred live; .reg .b32 bytes; setp.ne.u32 live, %2, 0; selp.b32 bytes, 16, 0, live; \
-             cp.async.cg.shared.global [%0], [%1], 16, bytes; }",
-            in("r") to,
-            in("l") from as u64,
-            in("r") u32::from(live),
+            in("r") bytes,
             clobber("memory"),
         );
     }

@@ -2,7 +2,8 @@
 
 use cuda_device::ptx_asm;
 
-use crate::storage::load_lane;
+use crate::dependent::prefetch_if;
+use crate::storage::{VECTOR_STRIDE, load_lane};
 use crate::unroll::unrolled;
 
 /// The `R` rows of a warp step, one lane's words of each. Masked rows of V are +0 (section 5.4); for those of K any
@@ -54,6 +55,22 @@ impl Cursor {
             );
         }
         self.next = next as *const u8;
+    }
+
+    /// Asks for the lane's vectors of the next `R` rows to be brought to the L2, of those before `left`.
+    ///
+    /// # Safety
+    /// The first `min(left, R)` rows are live.
+    #[inline(always)]
+    pub unsafe fn prefetch<const R: usize, const WORDS: usize>(&self, left: u32) {
+        let mut row = self.next;
+        unrolled!(r in 0..R, {
+            unrolled!(i in 0..usize::div_ceil(WORDS, 4), {
+                // SAFETY: the address is that of a row's vector where the row is live.
+                unsafe { prefetch_if((r as u32) < left, row.wrapping_add(i * VECTOR_STRIDE)) };
+            });
+            row = row.wrapping_add(self.row_bytes);
+        });
     }
 
     /// The lane's words of the next `R` rows. If `MASKED`, rows `left` and on are not read and count as +0.

@@ -2,6 +2,8 @@
 //! (`ring.rs`), then what the warps exchange to be merged. Both lie in the warp's own part, so that a warp which is
 //! done need not wait for the others before it leaves its results.
 
+use crate::dependent::CAN_START_EARLY;
+
 /// Bytes of shared memory that a block may have where these kernels are to run. cuda-oxide is told the architecture by
 /// this variable; without it (clippy, say) the least of the limits counts.
 const BLOCK_LIMIT: usize = match option_env!("CUDA_OXIDE_TARGET") {
@@ -18,6 +20,14 @@ const fn block_limit(target: &str) -> usize {
     }
 }
 
+/// Bytes of shared memory with which no second block fits a multiprocessor, which has half as much for each of two and
+/// 1 KB of each for the driver. Blocks of a kernel that starts early must not meet: those of the next call would take
+/// the places that come free first, two on some multiprocessors and none on others, and stay there.
+const ALONE: usize = if CAN_START_EARLY { (BLOCK_LIMIT + 1024) / 2 } else { 0 };
+
+/// Bytes that a block's rings take at most, unless two steps take more.
+const RINGS: usize = 96 * 1024;
+
 /// What decides the layout, as in the entry's name: bytes of an element of K, heads a group, head dimension, warps a
 /// block, rows a step.
 pub struct Shape {
@@ -29,32 +39,41 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Whether rows wait in shared memory: where the block has room for it, and a lane's part of a row is whole vectors
-    /// of 16 bytes. If not, they go straight to registers.
-    pub(crate) const fn has_ring(&self) -> bool {
-        self.warps * self.ring() <= BLOCK_LIMIT && (self.head_dim * self.element).is_multiple_of(32 * 16)
+    /// Steps whose rows wait in shared memory: two or more where the block has room for them and a lane's part of a row
+    /// is whole vectors of 16 bytes. If not, none: rows go straight to registers.
+    pub(crate) const fn ring_steps(&self) -> usize {
+        let step = self.warps * self.step();
+        let steps = if RINGS / step > 2 { RINGS / step } else { 2 };
+        let fits = steps * step <= BLOCK_LIMIT && (self.head_dim * self.element).is_multiple_of(32 * 16);
+        if fits { steps } else { 0 }
     }
 
-    /// Bytes of dynamic shared memory that a launch needs: the rings or what the merge takes, whichever is more. The
-    /// launching code follows the same rule, by the architecture of the PTX that it loads.
+    /// Bytes of dynamic shared memory that a launch needs: the rings or what the merge takes, whichever is more, and
+    /// what keeps a block alone. The launching code follows the same rule, by the architecture of the PTX that it loads.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         let merge = self.warps * (self.accumulators() + self.sums());
-        let rings = if self.has_ring() { self.warps * self.ring() } else { 0 };
-        if rings > merge { rings } else { merge }
+        let rings = self.warps * self.ring();
+        let used = if rings > merge { rings } else { merge };
+        if used > ALONE { used } else { ALONE }
     }
 
     /// Bytes from one warp's part to the next one's.
     pub(crate) const fn part(&self) -> usize {
-        let ring = if self.has_ring() { self.ring() } else { 0 };
+        let ring = self.ring();
         let part = if ring > self.accumulators() { ring } else { self.accumulators() };
         assert!(part == self.accumulators() || part >= self.accumulators() + self.sums(), "the sums fit nowhere");
         part
     }
 
-    /// Bytes of a warp's ring: two steps of `rows` rows of K and of V.
+    /// Bytes of a warp's ring.
     const fn ring(&self) -> usize {
-        2 * 2 * self.rows * self.head_dim * self.element
+        self.ring_steps() * self.step()
+    }
+
+    /// Bytes of a warp's step: `rows` rows of K and of V.
+    const fn step(&self) -> usize {
+        2 * self.rows * self.head_dim * self.element
     }
 
     /// Bytes of a warp's accumulators.

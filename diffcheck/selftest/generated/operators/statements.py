@@ -8,7 +8,7 @@ from diffcheck.selftest.generated.flow import Flow
 from diffcheck.selftest.generated.operators.base import Change, become, operator, removed
 from diffcheck.selftest.generated.ptx_text import Statement
 
-SYNCHRONISING = ("bar", "barrier", "membar", "fence")
+SYNCHRONISING = ("bar", "barrier", "membar", "fence", "griddepcontrol")
 
 
 def is_synchronising(statement: Statement) -> bool:

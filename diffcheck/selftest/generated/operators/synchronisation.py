@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from diffcheck.selftest.generated.effects import is_hint
 from diffcheck.selftest.generated.flow import Flow
 from diffcheck.selftest.generated.operators.base import Change, become, operator, removed
 from diffcheck.selftest.generated.operators.statements import SYNCHRONISING
@@ -12,9 +13,9 @@ from diffcheck.selftest.generated.ptx_text import Statement
 _WAIT = "cp.async.wait_group"
 
 
-@operator("barrier-dropped", "a barrier or fence is left out")
+@operator("barrier-dropped", "a barrier, a fence or the wait for the kernel before is left out")
 def _dropped(_flow: Flow, statement: Statement) -> Iterator[Change]:
-    if statement.opcode in SYNCHRONISING:
+    if statement.opcode in SYNCHRONISING and not is_hint(statement):
         yield removed(statement)
 
 
