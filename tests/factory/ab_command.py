@@ -60,7 +60,7 @@ def start(what: str, place: int, arguments: list[str]) -> None:
     # Without holding the lock against the native module: that takes longer than all else, and has tests of its own.
     run.run_subjects = tree_subjects
     gpu: Any = diffcheck.ab.gpu
-    gpu.GpuBench = lambda: bench(what, place)
+    gpu.GpuBench = lambda tiles: bench(what, place)
     sampler: Any = diffcheck.ab.sampler
     ticks = itertools.count(0.0, 0.01)
     pace = diffcheck.ab.sampler.Pace(0.0, lambda _: None, lambda: next(ticks))

@@ -55,7 +55,7 @@ def test_an_entry_that_is_not_whole_is_refused(old: str, new: str, words: str) -
 def test_surroundings_and_change_decide() -> None:
     (subject,) = subjects(("builder",), "sm_90", ["splitk_reduce_*"])
     (operator,) = select_operators(["barrier-dropped"])
-    (mutant,) = made(subject, operator)
+    (mutant,) = (each for each in made(subject, operator) if each.line_text == "bar.sync 0;")
     text = KIND.replace('"drop"', '"barrier-dropped"')
     for more, fits in (
         ("", True),

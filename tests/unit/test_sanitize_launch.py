@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from diffcheck.executors import gpu
+from diffcheck.executors.program import Step
 from diffcheck.sanitize import run_one
 from diffcheck.sanitize.registry import planted_fault
 from rust_kernel import ptx
@@ -32,6 +34,7 @@ class Machine:
         self.memory = ptx.Memory()
         self.live: dict[int, int] = {}
         self.launched: list[str] = []
+        self.early: list[str] = []
         self.fault = ""
 
     def malloc(self, nbytes: int) -> int:
@@ -70,9 +73,11 @@ class Function:
     def __init__(self, machine: Machine, module: ptx.PtxModule, entry: str) -> None:
         self.machine, self.module, self.entry = machine, module, entry
 
-    def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0) -> None:
+    def __call__(self, grid: Any, block: Any, args: Any, shared_mem: int = 0, *, programmatic: bool = False) -> None:
         values = [int(arg) for arg in args]
         shape = {"grid": grid, "block": block, "args": values, "dynamic_shared": shared_mem}
+        self.machine.early += [self.entry] * programmatic
+        shape["programmatic"] = programmatic
         self.machine.launch(self.module, self.entry, **shape)
 
 
@@ -90,6 +95,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         def get_function(self, entry: str) -> Function:
             return Function(machine, self.module, entry)
 
+    def ready_programmatic(function: Function, step: Step) -> Callable[[tuple[np.generic, ...]], None]:
+        return lambda given: function(step.grid, step.block, given, step.dynamic_shared, programmatic=True)
+
     runtime = SimpleNamespace(
         malloc=machine.malloc,
         free=machine.free,
@@ -106,6 +114,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     cupy.__dict__["cuda"] = cuda
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    monkeypatch.setattr(gpu, "ready_programmatic", ready_programmatic)
     gpu.load_module.cache_clear()
     return machine
 
@@ -134,4 +143,5 @@ def test_arms_are_launched_and_compared(machine: Machine, capsys: pytest.Capture
         {"case": case, "arm": "naive", "bits": None},
     ]
     assert len(machine.launched) == 5
+    assert machine.early == machine.launched[:4]
     assert machine.live == {}
