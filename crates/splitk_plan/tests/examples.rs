@@ -1,18 +1,10 @@
 //! Plans worked out by hand from the contract, and the wording of every refusal.
 
+mod common;
+
 use splitk_plan::{DeviceProfile, Plan, PlanError, PlanRequest, Policy, Storage, max_splits, profile::PROFILES};
 
-fn request(kv_len: u32, policy: &str, profile: &str) -> PlanRequest {
-    PlanRequest {
-        kv_len,
-        num_q_heads: 16,
-        num_kv_heads: 4,
-        head_dim: 256,
-        storage: Storage::F16,
-        policy: policy.parse().expect("a policy"),
-        profile: profile.parse().expect("a profile"),
-    }
-}
+use common::request;
 
 fn plan(kv_len: u32, policy: &str, profile: &str) -> Plan {
     Plan::new(&request(kv_len, policy, profile)).expect("a plan")

@@ -1,5 +1,7 @@
 //! Tile tables: what is read, what is refused and in which words, and how plans follow a table.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,6 +13,8 @@ use splitk_plan::{
     DeviceProfile, MAX_GROUP_SIZE, Plan, PlanRequest, PolicyChoice, ScratchLayout, Storage, TableName, TileKey,
     TileTable,
 };
+
+use common::request;
 
 /// One row of a file; fields that a test is not about have a value that fits every call.
 #[derive(Debug, Clone)]
@@ -62,18 +66,6 @@ fn table(rows: &[Row]) -> TileTable {
 #[track_caller]
 fn refused(text: &str, message: &str) {
     assert_eq!(TileTable::parse(text).expect_err("a refusal").to_string(), message);
-}
-
-fn request(kv_len: u32, policy: &str, profile: &str) -> PlanRequest {
-    PlanRequest {
-        kv_len,
-        num_q_heads: 16,
-        num_kv_heads: 4,
-        head_dim: 256,
-        storage: Storage::F16,
-        policy: policy.parse().expect("a policy"),
-        profile: profile.parse().expect("a profile"),
-    }
 }
 
 /// Short contexts in eight warps and twice the splits.
