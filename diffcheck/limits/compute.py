@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,38 +34,6 @@ BUILDER = BuilderArm()
 GROUPS = tuple(range(1, 9))
 WARPS = tuple(range(1, 33))
 ROWS = (1, 2, 4, 8)
-F32_BYTES = 4
-STORAGE_BYTES: Mapping[str, int] = {"f16": 2, "f32": 4}
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One partial kernel: storage, query heads a KV head, warps a block, rows a step."""
-
-    storage: str
-    group: int
-    warps: int
-    rows: int
-
-    @property
-    def entry(self) -> str:
-        """The kernel's name."""
-        return f"splitk_partial_{self.storage}_g{self.group}_d{HEAD_DIM}_{self.tile}"
-
-    @property
-    def tile(self) -> str:
-        """The tile's name."""
-        return f"w{self.warps}r{self.rows}"
-
-    @property
-    def step_bytes(self) -> int:
-        """Bytes of K and V that a warp's step reads."""
-        return 2 * self.rows * HEAD_DIM * STORAGE_BYTES[self.storage]
-
-    @property
-    def merge_bytes(self) -> int:
-        """Bytes of all warps' accumulators, maxima and sums."""
-        return F32_BYTES * self.warps * self.group * (HEAD_DIM + 2)
 
 
 @dataclass(frozen=True)
@@ -77,24 +45,34 @@ class Call:
     latency_us: float
 
 
+def step_bytes(shape: PartialSpec) -> int:
+    """Return the bytes of K and V that a warp's step reads."""
+    return 2 * shape.rows * shape.head_dim * shape.lane_map.storage.size
+
+
+def tile_of(shape: PartialSpec) -> str:
+    """Return the tile's name, such as `w8r4`: the end of the entry's."""
+    return shape.entry.rpartition("_")[2]
+
+
 def profile_named(name: str) -> DeviceProfile:
     """Return the planner's profile of that name, which exists."""
     return next(one for one in profiles() if one.name == name)
 
 
-def job_of(shape: Shape, profile: DeviceProfile) -> Job:
+def job_of(shape: PartialSpec, profile: DeviceProfile) -> Job:
     """Return the kernel to disassemble."""
     return Job(BUILDER, shape.entry, f"sm_{profile.arch}")
 
 
-def limit_of(shape: Shape, sass: SassKernel, profile: DeviceProfile, call: Call, numbers: Published) -> Limit:
+def limit_of(shape: PartialSpec, sass: SassKernel, profile: DeviceProfile, call: Call, numbers: Published) -> Limit:
     """Return what limits a tile on a device. Raises `DiffcheckError` for a kernel whose loop has no rows."""
     loop = sass.loop
     if loop is None or not loop.rows:
         raise DiffcheckError(f"{shape.entry}: its machine code has no loop over rows")
     target, device = sass.target, numbers.device_of(profile.name)
     kernel = BUILDER.kernel(shape.entry, target)
-    turn_bytes = shape.step_bytes * loop.rows // shape.rows
+    turn_bytes = step_bytes(shape) * loop.rows // shape.rows
     pipes = pipe_loads(loop, target, numbers)
     clocks_per_us = device.clock_ghz * 1000.0
     memory = device.gigabytes_per_second / (profile.sms * device.clock_ghz)
@@ -114,7 +92,7 @@ def limit_of(shape: Shape, sass: SassKernel, profile: DeviceProfile, call: Call,
         profile=profile.name,
         arch=target,
         entry=shape.entry,
-        tile=shape.tile,
+        tile=tile_of(shape),
         registers=sass.registers,
         shared_bytes=kernel.dynamic_shared,
         blocks_per_sm=sass.blocks_per_sm,
@@ -141,34 +119,33 @@ def pipe_loads(loop: HotLoop, target: str, numbers: Published) -> tuple[PipeLoad
     return tuple(sorted(loads, key=lambda load: -load.clocks))
 
 
-def ring_bytes(shape: Shape, target: str) -> int | None:
+def ring_bytes(shape: PartialSpec, target: str) -> int | None:
     """Return the bytes of a block's ring of rows in shared memory; None where they wait in registers."""
-    spec = PartialSpec(shape.storage, shape.group, HEAD_DIM, shape.warps, shape.rows)
-    ring = ring_shape(spec, target_named(target))
+    ring = ring_shape(shape, target_named(target))
     return None if ring is None else ring.bytes
 
 
-def flight_bytes(shape: Shape, ring: int | None) -> int:
+def flight_bytes(shape: PartialSpec, ring: int | None) -> int:
     """Return the bytes that a block has requested ahead at the least.
 
     Of a ring all but the step that is computed; in registers K or V of a step, as each is requested when it has been
     used up.
     """
-    step = shape.warps * shape.step_bytes
+    step = shape.warps * step_bytes(shape)
     return step // 2 if ring is None else ring - step
 
 
-def predicted(shape: Shape, call: Call, kv_len: int, bytes_per_us: float, tail_us: float) -> Predicted:
+def predicted(shape: PartialSpec, call: Call, kv_len: int, bytes_per_us: float, tail_us: float) -> Predicted:
     """Return what the model says of a call."""
-    kv_bytes = 2 * kv_len * call.num_kv_heads * HEAD_DIM * STORAGE_BYTES[shape.storage]
+    kv_bytes = kv_len * call.num_kv_heads * step_bytes(shape) // shape.rows
     memory_us = kv_bytes / bytes_per_us
     return Predicted(kv_len=kv_len, memory_us=memory_us, total_us=call.latency_us + memory_us + tail_us)
 
 
-def shapes_of(storages: Sequence[str], group: int, warps: Sequence[int], rows: Sequence[int]) -> list[Shape]:
+def shapes_of(storages: Sequence[str], group: int, warps: Sequence[int], rows: Sequence[int]) -> list[PartialSpec]:
     """Return every combination. Raises `BadInputError` for numbers that no kernel of the builder has."""
     for field, numbers, allowed in (("group", (group,), GROUPS), ("warps", warps, WARPS), ("rows", rows, ROWS)):
         for number in numbers:
             if number not in allowed:
                 raise BadInputError(field, number, ", ".join(map(str, allowed)))
-    return [Shape(storage, group, w, r) for storage in storages for w in warps for r in rows]
+    return [PartialSpec(storage, group, HEAD_DIM, w, r) for storage in storages for w in warps for r in rows]

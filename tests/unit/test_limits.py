@@ -16,7 +16,6 @@ from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
 from diffcheck.limits.compute import (
     Call,
-    Shape,
     flight_bytes,
     limit_of,
     pipe_loads,
@@ -26,9 +25,10 @@ from diffcheck.limits.compute import (
 )
 from diffcheck.limits.model import Limits
 from diffcheck.limits.published import published
+from py_builder_kernel.kernels.spec import PartialSpec
 from rust_kernel.plan import profiles
 
-SHAPE = Shape("f16", 4, 8, 4)
+SHAPE = PartialSpec("f16", 4, 256, 8, 4)
 CALL = Call(num_kv_heads=4, kv_lens=(4096,), latency_us=1.0)
 MIX = {"FFMA": 240, "f32 add, multiply": 16, "conversion": 64, "shuffle": 32, "copy to shared 128": 8, "move": 40}
 
