@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ from diffcheck.goals.report import SideFound, Unit
 from diffcheck.receipts.ab.rows import PeerRow, Row
 from diffcheck.receipts.ab.samples import Comparison, Side
 
+_PEER_RULE = "faster, or as fast at the floor"
 _SIDES: tuple[Side, Side] = ("baseline", "candidate")
 
 
@@ -68,7 +69,7 @@ def _unmeasured(goal: Goal, why: str) -> Judged:
             yield Held("µs", _floor_rule(goal), "read floor", reason=why)
         case PeerGoal():
             for name in goal.peers:
-                yield Held("ratio", "faster, or as fast at the floor", name, reason=why)
+                yield Held("ratio", _PEER_RULE, name, reason=why)
         case ErrorGoal():
             yield Held("relative error", _error_rule(goal), goal.peer, reason=why)
         case RatioGoal():
@@ -77,18 +78,14 @@ def _unmeasured(goal: Goal, why: str) -> Judged:
 
 def _time(goal: TimeGoal, row: Row, timing: Comparison) -> Judged:
     allowed = dict(goal.at_most_us)[row.case.kv_len]
-    sides = [_Median(row, timing, side) for side in _SIDES]
-    found = tuple(
-        SideFound(arm=one.arm, measured=one.us, share=one.us / allowed, met=one.us <= allowed) for one in sides
-    )
+    found = _medians(row, timing, allowed, lambda us: us / allowed)
     yield Held("µs", f"at most {allowed:g} µs", None, None, allowed, found)
 
 
 def _floor(goal: FloorGoal, row: Row, timing: Comparison) -> Judged:
     floor = read_floor_us(row)
     allowed = floor / goal.share + goal.plus_us
-    sides = [_Median(row, timing, side) for side in _SIDES]
-    found = tuple(SideFound(arm=one.arm, measured=one.us, share=floor / one.us, met=one.us <= allowed) for one in sides)
+    found = _medians(row, timing, allowed, lambda us: floor / us)
     yield Held("µs", _floor_rule(goal), "read floor", floor, allowed, found)
 
 
@@ -99,7 +96,7 @@ def _peers(goal: PeerGoal, row: Row, timing: Comparison) -> Judged:
         if peer is not None and peer.median_us is not None:
             yield _peer(goal, row, timing, peer, peer.median_us)
         elif name in goal.peers:
-            yield Held("ratio", "faster, or as fast at the floor", name, reason=_why(peer, "time"))
+            yield Held("ratio", _PEER_RULE, name, reason=_why(peer, "time"))
 
 
 def _peer(goal: PeerGoal, row: Row, timing: Comparison, peer: PeerRow, peer_us: float) -> Held:
@@ -164,12 +161,10 @@ def _why(peer: PeerRow | None, what: str) -> str:
     return said or f"the receipt has no {what} of it"
 
 
-class _Median:
-    """One arm's median in a row."""
-
-    def __init__(self, row: Row, timing: Comparison, side: Side) -> None:
-        self.arm = _arm(row, side)
-        self.us = timing.baseline_us if side == "baseline" else timing.candidate_us
+def _medians(row: Row, timing: Comparison, allowed: float, share: Callable[[float], float]) -> tuple[SideFound, ...]:
+    """Return both arms' medians in µs, held against what is allowed."""
+    medians = ((row.baseline.arm, timing.baseline_us), (row.candidate.arm, timing.candidate_us))
+    return tuple(SideFound(arm=arm, measured=us, share=share(us), met=us <= allowed) for arm, us in medians)
 
 
 def _arm(row: Row, side: Side) -> str:
