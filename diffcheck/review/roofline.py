@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from diffcheck.cases import F32_BYTES
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Row
 from diffcheck.receipts.fields import Target
@@ -11,7 +12,6 @@ from diffcheck.receipts.fields import Target
 FP32_LANES: dict[Target, int] = {"sm_80": 64, "sm_86": 128, "sm_89": 128, "sm_90": 128, "sm_120": 128, "sm_121": 128}
 """Fused multiply-adds in f32 that a multiprocessor issues in a cycle: the table of arithmetic throughput in NVIDIA's
 CUDA C++ Programming Guide, "Maximize Instruction Throughput"."""
-_WORD = 4
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def work_of(row: Row) -> Work:
     case, plan = row.case, row.baseline.plan
     return Work(
         kv_bytes=row.kv_bytes,
-        scratch_bytes=plan.n_splits * case.num_q_heads * (case.head_dim + 2) * _WORD,
+        scratch_bytes=plan.n_splits * case.num_q_heads * (case.head_dim + 2) * F32_BYTES,
         flops=4 * case.num_q_heads * case.kv_len * case.head_dim,
     )
 

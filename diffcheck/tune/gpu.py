@@ -18,7 +18,7 @@ from diffcheck.parity.prepare import Prepared
 from diffcheck.receipts.ab.host import HostFacts
 from diffcheck.timing.arena import Arena
 from diffcheck.timing.graph import Captured, Timed, capture, replay_us
-from diffcheck.timing.run import floor_candidates
+from diffcheck.timing.run import Candidate, floor_candidates
 from diffcheck.timing.sets import DeviceSets, count_sets
 from diffcheck.tune.bench import CheckedVariant
 
@@ -78,9 +78,7 @@ class GpuTuneRow:
     def read_floors(self) -> Sequence[tuple[str, str]]:
         """Return the graphs that only read; see `TuneRow`."""
         with gpu_errors(f"row {self._case.name}, floors"):
-            first = next(iter(self._programs))
-            found = floor_candidates(self._case, self._programs[first], self._sets[first], self._target)
-        return tuple((one.timed.name, one.detail) for one in found if one.kv_bytes is not None)
+            return tuple((one.timed.name, one.detail) for one in self._candidates() if one.kv_bytes is not None)
 
     def close(self) -> None:
         """Free the row's memory."""
@@ -101,10 +99,12 @@ class GpuTuneRow:
             return Timed(name, queued_calls(self._programs[name], self._sets[name]))
         if name not in self._floors:
             # Kept as long as the places: what a floor writes to must live as long as its graph.
-            first = next(iter(self._programs))
-            found = floor_candidates(self._case, self._programs[first], self._sets[first], self._target)
-            self._floors |= {one.timed.name: one.timed for one in found}
+            self._floors |= {one.timed.name: one.timed for one in self._candidates()}
         return self._floors[name]
+
+    def _candidates(self) -> list[Candidate]:
+        first = next(iter(self._programs))
+        return floor_candidates(self._case, self._programs[first], self._sets[first], self._target)
 
     def _count(self) -> int:
         """Return how many calls every graph has: whole passes over the copies, about `GRAPH_US` for the fastest."""

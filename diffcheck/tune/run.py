@@ -12,6 +12,7 @@ from diffcheck.arms import DeviceArm, HostArm
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.parity.prepare import facts_of, prepare
+from diffcheck.planning import planner_profiles
 from diffcheck.receipts.ab.host import AbTool
 from diffcheck.tune.bench import CheckedVariant, TuneBench, check_variants
 from diffcheck.tune.measure import Samples, ratio_of, read_floors, take_rounds
@@ -44,7 +45,6 @@ def run_tune(bench: TuneBench, asked: Asked, reference: HostArm, advance: Callab
     for place, case in enumerate(asked.cases):
         rows.append(tune_case(bench, asked, case, reference, SEED + 1000 * place))
         advance(case.name)
-    profile_arch = _profile_arch(bench.profile)
     wrong = any(not one.holds for row in rows for one in row.variants)
     return TuneResult(
         tool=AbTool(version=tool_version(), command=asked.command, source=source_state()),
@@ -52,7 +52,7 @@ def run_tune(bench: TuneBench, asked: Asked, reference: HostArm, advance: Callab
         host=bench.host(),
         target=bench.target,
         profile=bench.profile,
-        profile_arch=f"sm_{profile_arch}",
+        profile_arch=next(arch for name, arch, _ in planner_profiles() if name == bench.profile),
         table=asked.tiles.name,
         table_sha256=asked.tiles.sha256,
         seconds_per_row=asked.seconds,
@@ -149,9 +149,3 @@ def _derived(row: TunedRow, one: TunedVariant, seed: int) -> TunedVariant:
         return one
     ratio = None if one.incumbent else ratio_of(row, one, seed)
     return one.model_copy(update={"median_us": statistics.median(row.used(one)), "ratio": ratio})
-
-
-def _profile_arch(profile: str) -> int:
-    from rust_kernel.plan import profiles
-
-    return next(one.arch for one in profiles() if one.name == profile)
