@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from typing import Any
 
@@ -17,6 +18,10 @@ from diffcheck.workers import usable_cores
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=5000, deadline=None)
 settings.load_profile("repeatable")
+
+# A shell lets what it starts in the background ignore an interrupt, and so would the commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
