@@ -7,7 +7,8 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from diffcheck.ab.gpu_row import GpuRow, GpuSettings, Sided, gpu_errors
+from diffcheck.ab.gpu_row import GpuRow, GpuSettings, Sided
+from diffcheck.ab.graph_row import gpu_errors
 from diffcheck.ab.nvml import Monitor, Nvml, open_monitor
 from diffcheck.arms import DeviceArm, get_arm, reference_arm
 from diffcheck.arms.base import Problem
