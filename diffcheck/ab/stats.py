@@ -48,9 +48,18 @@ def interval_of(values: Sequence[float], seed: int, confidence: float = CONFIDEN
         raise ValueError(f"values: {len(values)} blocks; at least 2 are needed")
     logs = np.asarray(values, dtype=np.float64)
     rng = np.random.default_rng(seed)
-    means = trimmed_mean(rng.choice(logs, size=(RESAMPLES, logs.size)))
-    tail = expanded_tail(logs.size, confidence)
     estimate = float(trimmed_mean(logs[None, :])[0])
+    return interval_from(resampled_means(logs, rng), estimate, logs.size, seed, confidence)
+
+
+def resampled_means(logs: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the trimmed means of `RESAMPLES` samples that are drawn from `logs` with replacement."""
+    return trimmed_mean(rng.choice(logs, size=(RESAMPLES, logs.size)))
+
+
+def interval_from(means: FloatArray, estimate: float, count: int, seed: int, confidence: float) -> Interval:
+    """Return the interval of a logarithm by bootstrapped `means`, with tails for `count` samples; see the module."""
+    tail = expanded_tail(count, confidence)
     low, high = np.quantile(means, [tail, 1.0 - tail])
     return Interval(
         estimate=math.exp(estimate),

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from diffcheck.ab.stats import CONFIDENCE, RESAMPLES, FloatArray, expanded_tail, interval_of, trimmed_mean
+from diffcheck.ab.stats import CONFIDENCE, interval_from, interval_of, resampled_means, trimmed_mean
 from diffcheck.receipts.ab.rows import Beside, PeerRow
 from diffcheck.receipts.ab.samples import Block, Comparison, Interval, Side
 
@@ -52,19 +52,6 @@ def interval_between(first: Sequence[float], second: Sequence[float], seed: int)
     if not counts or not all(side.size for side in sides):
         raise ValueError(f"{len(first)} and {len(second)} values; at least 2 and 1 are needed")
     rng = np.random.default_rng(seed)
-    means = _resampled(sides[0], rng) - _resampled(sides[1], rng)
+    means = resampled_means(sides[0], rng) - resampled_means(sides[1], rng)
     estimate = float(trimmed_mean(sides[0][None, :])[0] - trimmed_mean(sides[1][None, :])[0])
-    tail = expanded_tail(min(counts), CONFIDENCE)
-    low, high = np.quantile(means, [tail, 1.0 - tail])
-    return Interval(
-        estimate=math.exp(estimate),
-        low=math.exp(min(float(low), estimate)),
-        high=math.exp(max(float(high), estimate)),
-        confidence=CONFIDENCE,
-        resamples=RESAMPLES,
-        seed=seed,
-    )
-
-
-def _resampled(values: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return trimmed_mean(rng.choice(values, size=(RESAMPLES, values.size)))
+    return interval_from(means, estimate, min(counts), seed, CONFIDENCE)
