@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from diffcheck.ab.bench import BASELINE, CANDIDATE, Replayed, RowBench
-from diffcheck.ab.peers import OpenPeer, failure
+from diffcheck.ab.peers import OpenPeer, failure, without_number
 from diffcheck.ab.sampler import Pace
 from diffcheck.receipts.ab.rows import Beside, PeerRow
 
@@ -76,9 +76,7 @@ def _guarded(turn: _Turn) -> Replayed:
 def _row(turn: _Turn, baseline_us: float) -> PeerRow:
     peer = turn.peer
     if turn.failed:
-        return PeerRow(
-            name=peer.name, version=peer.version, samples_us=(), median_us=None, ratio=None, reason=turn.failed
-        )
+        return without_number(peer, peer.version, turn.failed)
     samples = tuple(us for block in turn.blocks for us in block.peer_us)
     median = statistics.median(samples)
     return PeerRow(

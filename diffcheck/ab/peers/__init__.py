@@ -57,13 +57,14 @@ def _open(peer: Peer, prepared: Prepared, sets: int) -> OpenPeer | PeerRow:
         error = _max_rel_error(ready.result(), prepared)
         ready.replay_us()
     except UnavailableError as unavailable:
-        return _without_number(peer, unavailable.version, str(unavailable))
+        return without_number(peer, unavailable.version, str(unavailable))
     except Exception as other:  # a peer's own failures are of many kinds, and none of them is ours
-        return _without_number(peer, None, failure(other))
+        return without_number(peer, None, failure(other))
     return OpenPeer(peer.name, ready.version, ready.replay_us, error)
 
 
-def _without_number(peer: Peer, version: str | None, reason: str) -> PeerRow:
+def without_number(peer: Peer | OpenPeer, version: str | None, reason: str) -> PeerRow:
+    """Return the row of a peer that gives a reason in place of a number."""
     return PeerRow(
         name=peer.name, version=version, samples_us=(), median_us=None, ratio=None, max_rel_error=None, reason=reason
     )
