@@ -16,7 +16,7 @@ from diffcheck.errors import BadInputError, choose
 
 Storage = Literal["f32", "f16"]
 Expect = Literal["bound", "exact"]
-Stage = Literal["decode", "reduce"]
+Stage = Literal["decode", "reduce", "chain"]
 
 STORAGES: tuple[Storage, ...] = get_args(Storage)
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -30,6 +30,8 @@ class Case:
     """One decode call: q `[num_q_heads, head_dim]` f32 against K and V `[kv_len, num_kv_heads, head_dim]`.
 
     Where `stage` is "reduce", the reduce kernel alone: it merges hand-made partials of the splits that the plan has.
+    Where it is "chain", two decodes in a row, of the same K, V and scratch: the first one's result is the second one's
+    q, so that each kernel but the first touches what the kernel before it touched.
     `storage` is the dtype of K and V. `policy` is the split policy, spelled as in the contract ("fixed:3", "chunk:7"),
     or "table" for that of the call's row in the tile table. `layout` names how the arrays lie in memory (see
     `diffcheck.layouts`). `expect` is "exact" where the generator knows every word of the result, and "bound" where the
@@ -61,23 +63,24 @@ class Case:
         return self.name.replace(f"-{self.storage}", "", 1)
 
     @property
+    def decodes(self) -> int:
+        """How many decodes read K and V."""
+        return {"reduce": 0, "decode": 1, "chain": 2}[self.stage]
+
+    @property
     def kv_bytes(self) -> int:
-        """Bytes of K and V that a call reads once: the traffic that decode attention cannot avoid."""
-        if self.stage == "reduce":
-            return 0
-        return 2 * self.kv_len * self.num_kv_heads * self.head_dim * STORAGE_BYTES[self.storage]
+        """Bytes of K and V that each decode reads once: the traffic that decode attention cannot avoid."""
+        return 2 * self.decodes * self.kv_len * self.num_kv_heads * self.head_dim * STORAGE_BYTES[self.storage]
 
     @property
     def q_bytes(self) -> int:
-        """Bytes of the query."""
-        if self.stage == "reduce":
-            return 0
-        return self.num_q_heads * self.head_dim * F32_BYTES
+        """Bytes of the queries."""
+        return self.decodes * self.num_q_heads * self.head_dim * F32_BYTES
 
     @property
     def out_bytes(self) -> int:
-        """Bytes of the output."""
-        return self.num_q_heads * self.head_dim * F32_BYTES
+        """Bytes of the outputs."""
+        return max(1, self.decodes) * self.num_q_heads * self.head_dim * F32_BYTES
 
     def scratch_bytes(self, n_splits: int) -> int:
         """Bytes of `part_m`, `part_s` and `part_acc` for `n_splits` splits."""
@@ -85,7 +88,7 @@ class Case:
 
     def bytes_moved(self, n_splits: int) -> int:
         """Bytes that the case's kernels move when each is read once: K, V, q, out, and scratch written and read."""
-        scratch = self.scratch_bytes(n_splits) * (1 if self.stage == "reduce" else 2)
+        scratch = self.scratch_bytes(n_splits) * max(1, 2 * self.decodes)
         return self.kv_bytes + self.q_bytes + self.out_bytes + scratch
 
     def to_json(self) -> dict[str, object]:

@@ -51,6 +51,7 @@ _PARTIAL = (
     ("negative-zero-rows", 1, 28, "fixed:1", "dense"),
     ("exponential-weights", 1, 203, "chunk:97", "dense"),
     ("exponential-steps", 1, 576, "chunk:96", "dense"),
+    ("hops", 1, 203, "chunk:61", "dense"),
 )
 # The reduce kernel alone (generator, splits), and behind a partial kernel.
 _MERGES = (

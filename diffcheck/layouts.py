@@ -68,19 +68,27 @@ class PlacedInputs:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Output and scratch of one call, poisoned. `part_m` and `part_s` are `[num_q_heads, n_splits]`, `part_acc` has
-    `head_dim` besides; all three are dense and of exactly the size that the call needs.
+    """Output and scratch of a case, poisoned. `part_m` and `part_s` are `[num_q_heads, n_splits]`, `part_acc` has
+    `head_dim` besides; all three are dense and of exactly the size that a call needs. `next_q` is the first result of a
+    chain, which the second decode takes as its q.
     """
 
     out: Placed
     part_m: Placed
     part_s: Placed
     part_acc: Placed
+    next_q: Placed | None = None
+
+    @property
+    def results(self) -> tuple[Placed, ...]:
+        """Where each decode's result goes, in order."""
+        return (self.out,) if self.next_q is None else (self.next_q, self.out)
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """The four buffers."""
-        return self.out.buffer, self.part_m.buffer, self.part_s.buffer, self.part_acc.buffer
+        """The buffers, each of one array."""
+        arrays = (*self.results, self.part_m, self.part_s, self.part_acc)
+        return tuple(array.buffer for array in arrays)
 
 
 Layout = Callable[[Shape], PlacedInputs]
@@ -108,6 +116,7 @@ def allocate_outputs(case: Case, n_splits: int) -> Outputs:
         part_m=_output("part_m", (heads, n_splits)),
         part_s=_output("part_s", (heads, n_splits)),
         part_acc=_output("part_acc", (heads, n_splits, dim)),
+        next_q=_output("next_q", (heads, dim), (stride, 1)) if case.stage == "chain" else None,
     )
 
 

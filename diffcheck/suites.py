@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from diffcheck.cases import STORAGES, Case, Storage
 from diffcheck.errors import BadInputError
-from diffcheck.generators import expectation
+from diffcheck.generators import expectation, generator_info
 from diffcheck.kernel_cases import all_kernel_cases
 
 GEOMETRIES = ((8, 2), (16, 4), (24, 4))
@@ -58,6 +58,7 @@ def case(
     extras = [policy.replace(":", "") if policy != "table" else "", layout if layout != "dense" else ""]
     extras.append(f"seed{seed}" if seed else "")
     name = "-".join([generator, f"{heads[0]}x{heads[1]}", f"L{kv_len}", storage, *(e for e in extras if e)])
+    info = generator_info(generator)
     return Case(
         name=name,
         num_q_heads=heads[0],
@@ -65,11 +66,12 @@ def case(
         kv_len=kv_len,
         storage=storage,
         generator=generator,
-        expect=expectation("decode", generator),
+        expect=info.expect,
         policy=policy,
         layout=layout,
         seed=seed,
         suites=suites,
+        stage=info.stage,
     )
 
 
@@ -221,6 +223,15 @@ def _layouts() -> Iterator[Case]:
         yield case("needles", (24, 4), 203, storage, layout="padded", policy="chunk:13")
 
 
+def _chains() -> Iterator[Case]:
+    """Two decodes in a row, on each geometry and on strides of the first result that are not those of q."""
+    for storage in STORAGES:
+        yield case("hops", (8, 2), 203, storage, policy="chunk:61", suites=QUICK)
+        yield case("hops", (8, 2), 65, storage, layout="padded")
+        yield case("hops", (16, 4), 1000, storage)
+        yield case("hops", (24, 4), 257, storage, layout="packed", policy="chunk:13")
+
+
 def _other_seeds() -> Iterator[Case]:
     """The same shape under other draws."""
     for seed in (1, 2, 3):
@@ -249,6 +260,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     _counting,
     _special_values,
     _layouts,
+    _chains,
     _other_seeds,
     all_kernel_cases,
     _merges,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diffcheck.arms.base import Problem
+from diffcheck.buffers import Placed
 from diffcheck.executors.program import Address, Arg, Program, Step, Word
 from diffcheck.executors.programmatic import waits
 from diffcheck.generators import Inputs, Partials
@@ -12,15 +15,23 @@ from diffcheck.layouts import Outputs
 def splitk_program(problem: Problem, ptx: str, partial_shared: int, reduce_shared: int) -> Program:
     """Return the program of a split-K decode: partial, then reduce; of a problem that only merges, reduce alone.
 
+    Of a chain, both twice: the second partial kernel reads the first decode's result as its q, and overwrites the
+    scratch that the reduce kernel before it reads.
+
     `ptx` holds the two kernels that the problem's plan names; the other two are their dynamic shared bytes. A kernel
     that has a `griddepcontrol.wait` is launched programmatically.
     """
     inputs, outputs = problem.inputs, problem.outputs
     if isinstance(inputs, Partials):
-        reduce = _reduce_step(problem, inputs, ptx, reduce_shared)
+        reduce = _reduce_step(problem, inputs, outputs.out, ptx, reduce_shared)
         return Program(problem.name, ptx, inputs, outputs, (reduce,))
-    steps = (_partial_step(problem, inputs, ptx, partial_shared), _reduce_step(problem, outputs, ptx, reduce_shared))
-    return Program(problem.name, ptx, inputs, outputs, steps)
+    steps: list[Step] = []
+    q = inputs.q
+    for result in outputs.results:
+        steps.append(_partial_step(problem, replace(inputs, q=q), ptx, partial_shared))
+        steps.append(_reduce_step(problem, outputs, result, ptx, reduce_shared))
+        q = result
+    return Program(problem.name, ptx, inputs, outputs, tuple(steps))
 
 
 def _partial_step(problem: Problem, inputs: Inputs, ptx: str, shared: int) -> Step:
@@ -40,14 +51,14 @@ def _partial_step(problem: Problem, inputs: Inputs, ptx: str, shared: int) -> St
     )
 
 
-def _reduce_step(problem: Problem, parts: Outputs | Partials, ptx: str, shared: int) -> Step:
-    plan, outputs = problem.plan, problem.outputs
+def _reduce_step(problem: Problem, parts: Outputs | Partials, out: Placed, ptx: str, shared: int) -> Step:
+    plan = problem.plan
     return Step(
         entry=plan.reduce_entry,
         grid=plan.reduce_launch[0],
         block=plan.reduce_launch[1],
         dynamic_shared=shared,
-        args=(*_parts(parts), Address(outputs.out), _u32(plan.n_splits), _out_stride(outputs)),
+        args=(*_parts(parts), Address(out), _u32(plan.n_splits), _out_stride(out)),
         programmatic=waits(ptx, plan.reduce_entry),
     )
 
@@ -65,7 +76,7 @@ def naive_program(problem: Problem, inputs: Inputs, ptx: str, entry: str, shared
             Address(outputs.out),
             *(_u32(plan.kv_len), _u32(plan.group_size)),
             *_input_strides(inputs),
-            _out_stride(outputs),
+            _out_stride(outputs.out),
         ),
         programmatic=waits(ptx, entry),
     )
@@ -87,8 +98,8 @@ def _input_strides(inputs: Inputs) -> tuple[Arg, ...]:
     )
 
 
-def _out_stride(outputs: Outputs) -> Arg:
-    return _u64(outputs.out.strides[0])
+def _out_stride(out: Placed) -> Arg:
+    return _u64(out.strides[0])
 
 
 def _u32(value: int) -> Word:

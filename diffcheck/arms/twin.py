@@ -51,8 +51,12 @@ class TwinArm:
         if isinstance(inputs, Partials):
             parts = (inputs.part_m.view, inputs.part_s.view, inputs.part_acc.view)
         else:
-            arrays = (inputs.q.view, inputs.k.view, inputs.v.view)
-            parts = twin.partial(*arrays, problem.plan, threads=threads, path=path, fault=self.fault)
+            q, k, v = (array.view for array in (inputs.q, inputs.k, inputs.v))
+            parts = twin.partial(q, k, v, problem.plan, threads=threads, path=path, fault=self.fault)
+            next_q = problem.outputs.next_q
+            if next_q is not None:
+                next_q.view[...] = twin.reduce(*parts, threads=threads, path=path, fault=self.fault)
+                parts = twin.partial(next_q.view, k, v, problem.plan, threads=threads, path=path, fault=self.fault)
         out = twin.reduce(*parts, threads=threads, path=path, fault=self.fault)
         seconds = time.perf_counter() - start
         if not isinstance(inputs, Partials):

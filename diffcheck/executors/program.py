@@ -60,7 +60,8 @@ class Region:
     """A buffer of a program and what kernels may do to it.
 
     `first` and `end` bound, in elements of the buffer, what the program's arrays span: outside lie only guard words.
-    `role` is `input` (only read), `output` (only written) or `scratch` (written by one launch, read by a later one).
+    `role` is `input` (only read), `output` (written; the first result of a chain is read then) or `scratch` (written by
+    one launch, read by a later one).
     """
 
     buffer: Buffer
@@ -99,7 +100,7 @@ class Program:
     def regions(self) -> tuple[Region, ...]:
         """Return every buffer that the launches address, each once, in the order of their first use."""
         inputs = [buffer.name for buffer in self.inputs.buffers]
-        result = self.outputs.out.buffer.name
+        results = [array.buffer.name for array in self.outputs.results]
         arrays: dict[str, list[Placed]] = {}
         for step in self.steps:
             for arg in step.args:
@@ -108,7 +109,7 @@ class Program:
         regions: list[Region] = []
         for name, placed in arrays.items():
             role: Literal["input", "output", "scratch"]
-            role = "input" if name in inputs else "output" if name == result else "scratch"
+            role = "input" if name in inputs else "output" if name in results else "scratch"
             first = min(first_of(array) for array in placed)
             regions.append(Region(placed[0].buffer, role, first, max(end_of(array) for array in placed)))
         return tuple(regions)

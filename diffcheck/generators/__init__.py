@@ -10,7 +10,17 @@ from diffcheck.cases import Case, Expect, Stage
 from diffcheck.errors import choose
 
 # Each of these fills the registry as it is imported.
-from diffcheck.generators import close, counting, denormal, exponential, needles, normal, rising, special  # noqa: F401
+from diffcheck.generators import (  # noqa: F401
+    chain,
+    close,
+    counting,
+    denormal,
+    exponential,
+    needles,
+    normal,
+    rising,
+    special,
+)
 from diffcheck.generators.base import (
     CaseInputs,
     GeneratorInfo,
@@ -57,7 +67,8 @@ def expectation(stage: Stage, name: str) -> Expect:
     """What the generator called `name` of a stage knows of the result; raises `BadInputError` that lists them all."""
     if stage == "reduce":
         return merges()[choose("generator", name, merge_generators())].expect
-    return generator_info(name).expect
+    of_stage = [info.name for info in registered().values() if info.stage == stage]
+    return generator_info(choose("generator", name, of_stage)).expect
 
 
 def generator_info(name: str) -> GeneratorInfo:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from diffcheck.buffers import Buffer, Damage, FloatArray, Placed
-from diffcheck.cases import Case, Expect, Storage
+from diffcheck.cases import Case, Expect, Stage, Storage
 from diffcheck.planning import PlanLike
 
 F32Array = npt.NDArray[np.float32]
@@ -112,25 +112,31 @@ Fill = Callable[[Request], F32Array | None]
 
 @dataclass(frozen=True, slots=True)
 class GeneratorInfo:
-    """One generator; `statistics` "normal" promises independent N(0,1) in q, K and V, which a bound needs."""
+    """One generator; `statistics` "normal" promises independent N(0,1) in q, K and V, which a bound needs.
+
+    `stage` is that of its cases: an exact result is that of one decode, or of a chain.
+    """
 
     name: str
     summary: str
     expect: Expect
     statistics: Statistics
     fill: Fill
+    stage: Stage = "decode"
 
 
 _GENERATORS: dict[str, GeneratorInfo] = {}
 
 
-def generator(name: str, summary: str, *, expect: Expect, statistics: Statistics = "other") -> Callable[[Fill], Fill]:
+def generator(
+    name: str, summary: str, *, expect: Expect, statistics: Statistics = "other", stage: Stage = "decode"
+) -> Callable[[Fill], Fill]:
     """Register a generator under `name`."""
 
     def register(fill: Fill) -> Fill:
         if name in _GENERATORS:
             raise ValueError(f"two generators are called {name}")
-        _GENERATORS[name] = GeneratorInfo(name, summary, expect, statistics, fill)
+        _GENERATORS[name] = GeneratorInfo(name, summary, expect, statistics, fill, stage)
         return fill
 
     return register

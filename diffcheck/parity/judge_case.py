@@ -141,9 +141,10 @@ def check_scratch(prepared: Prepared, arm: str, program: Program, outcome: Outco
     """Check that what an arm's splits left is what the reference's left, bit for bit (contract, sections 1 and 5).
 
     A result may hide a wrong split: one whose weight is 0, or whose fault the last division rounds away. Of a maximum
-    only the sign of a zero is free.
+    only the sign of a zero is free. The first result of a chain counts as scratch.
     """
     ours, theirs = program.outputs, prepared.scratch
+    chained = [(ours.next_q, theirs.next_q, False)] if ours.next_q is not None and theirs.next_q is not None else []
     verdicts = [
         (
             part.buffer.name,
@@ -153,6 +154,7 @@ def check_scratch(prepared: Prepared, arm: str, program: Program, outcome: Outco
             (ours.part_m, theirs.part_m, True),
             (ours.part_s, theirs.part_s, False),
             (ours.part_acc, theirs.part_acc, False),
+            *chained,
         )
     ]
     wrong = [f"{name}: {verdict.reason}" for name, verdict in verdicts if not verdict.holds]

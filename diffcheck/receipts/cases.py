@@ -27,8 +27,9 @@ class CaseFacts(Model):
     """The case as declared, and its plan."""
 
     name: Name
-    stage: Literal["decode", "reduce"] = "decode"
-    """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand."""
+    stage: Literal["decode", "reduce", "chain"] = "decode"
+    """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand; chain: two decodes, the
+    first one's result being the second one's q."""
     num_q_heads: Count
     num_kv_heads: Count
     head_dim: Count

@@ -200,7 +200,7 @@ def require_dense(cases: Sequence[Case]) -> None:
     """Raise `DiffcheckError` for a case whose layout a timing cannot rotate, or that reads no K and V."""
     for case in cases:
         if case.stage != "decode":
-            raise DiffcheckError(f"case: {case.name} has the stage {case.stage}; timing takes whole decodes")
+            raise DiffcheckError(f"case: {case.name} has the stage {case.stage}; timing takes single decodes")
         if case.layout != "dense":
             raise DiffcheckError(f"case: {case.name} has the layout {case.layout}; timing takes dense cases")
 

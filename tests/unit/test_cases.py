@@ -88,6 +88,12 @@ def test_a_case_that_only_merges_moves_its_scratch_once() -> None:
     assert case.bytes_moved(9) == case.scratch_bytes(9) + case.out_bytes
 
 
+def test_a_chain_moves_what_two_decodes_move() -> None:
+    case, single = get_case("hops-8x2-L65-f16-padded"), get_case("random-8x2-L65-f16-padded")
+    assert (case.decodes, single.decodes) == (2, 1)
+    assert case.bytes_moved(4) == 2 * single.bytes_moved(4)
+
+
 def test_a_case_is_json() -> None:
     data = get_case("random-8x2-L203-f16-chunk7").to_json()
     assert json.loads(json.dumps(data)) == data
@@ -123,6 +129,8 @@ def test_two_cases_of_one_name_are_refused() -> None:
         ({"stage": "merge"}, "stage: 'merge'"),
         ({"stage": "reduce"}, "generator: 'random' is not allowed; allowed: merge-empty"),
         ({"stage": "reduce", "generator": "merge-random", "layout": "packed"}, "scratch is always dense"),
+        ({"stage": "chain"}, "generator: 'random' is not allowed; allowed: hops"),
+        ({"generator": "hops", "expect": "exact"}, "generator: 'hops' is not allowed; allowed: "),
         ({"suites": ()}, "suites"),
         ({"suites": ("nightly",)}, "suite: 'nightly'"),
         ({"num_q_heads": 7}, "a multiple of num_kv_heads"),

@@ -16,7 +16,7 @@ from diffcheck.layouts import layouts
 from diffcheck.oracle import oracle
 from diffcheck.planning import edge_keys, split_ranges, steps_per_split
 
-DECODES = [case for case in all_cases() if case.stage == "decode"]
+DECODES = [case for case in all_cases() if case.stage != "reduce"]
 EXACT = [case for case in DECODES if case.expect == "exact" and case.kv_len <= 2000]
 QUICK = [case for case in DECODES if "quick" in case.suites]
 
@@ -97,8 +97,10 @@ def test_filling_touches_no_guard_gap_or_tail(case: Case) -> None:
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
 def test_exact_results_are_what_f64_softmax_gives(case: Case) -> None:
     inputs = inputs_of(case)
-    exact, out = inputs.exact, oracle(inputs.q.view, inputs.k.view, inputs.v.view).out
+    exact, out = inputs.exact, inputs.q.view
     assert exact is not None
+    for _ in range(case.decodes):
+        out = oracle(out, inputs.k.view, inputs.v.view).out
     if case.generator == "inf-value":
         # A weight that f32 cuts to 0 is e^-256 in f64, and inf there: the contract's 0 · inf is NaN.
         out[np.isnan(exact)] = np.nan
@@ -172,6 +174,22 @@ def test_exact_results_are_kept_and_read_only() -> None:
     assert narrow.exact is not None
     assert widened(narrow).exact is narrow.exact
     assert not narrow.exact.flags.writeable
+
+
+def test_a_chain_looks_for_other_keys_where_the_second_query_is_not_the_first_result() -> None:
+    inputs = inputs_of(get_case("hops-8x2-L203-f16-chunk61"))
+    exact, k, v = inputs.exact, inputs.k.view, inputs.v.view
+    assert exact is not None
+    first = oracle(inputs.q.view, k, v).out
+    neighbours = np.roll(first, 1, axis=0)
+    halves = np.concatenate((inputs.q.view[:, :128], first[:, 128:]), axis=1)
+    for query in (inputs.q.view, neighbours, halves):
+        assert np.all(np.abs(oracle(query, k, v).out - exact).max(axis=1) > 1)
+
+
+def test_a_chain_without_keys_for_each_head_is_refused() -> None:
+    with pytest.raises(ValueError, match="7 keys are too few for two needles of each of 4 heads"):
+        inputs_of(replace(get_case("hops-8x2-L203-f16-chunk61"), kv_len=7))
 
 
 def test_directions_are_orthogonal_for_every_head_dim() -> None:

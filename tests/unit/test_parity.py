@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from diffcheck.arms import (
@@ -97,6 +98,17 @@ def test_every_arm_is_judged(report: Report) -> None:
         ("split-naive", "oxide", "naive"),
         ("split-naive", "oxide", "naive-f16"),
     }
+
+
+def test_the_first_result_of_a_chain_is_held_to_the_reference() -> None:
+    ready = prepare(get_case("hops-8x2-L203-f16-chunk61"), "h200", reference_arm(), threads=0)
+    run = run_arms(ready, BuilderArm(), NaiveArm())
+    assert run.holds
+    assert {check.a for check in run.checks} == {"builder"}
+    first = ready.scratch.results[0].view
+    first[5, 7] = np.nextafter(first[5, 7], np.float32(2))
+    (failed,) = (check for check in run_arms(ready, BuilderArm()).checks if not check.holds)
+    assert (failed.name, failed.reason.partition(",")[0]) == ("scratch", "next_q: query head 5")
 
 
 def test_storage_error_is_that_of_a_family(report: Report) -> None:

@@ -38,6 +38,18 @@ def test_launches_follow_the_plan() -> None:
     assert reduce.grid == (plan.num_q_heads, plan.head_dim // 32, 1)
 
 
+def test_a_chain_runs_both_kernels_twice_and_the_first_result_is_the_second_query() -> None:
+    made = problem("hops-8x2-L65-f16-padded")
+    steps = BuilderArm().program(made, "sm_90").steps
+    plan, outputs = made.plan, made.outputs
+    assert [step.entry for step in steps] == [plan.partial_entry, plan.reduce_entry] * 2
+    assert [step.args[0] for step in steps[::2]] == [Address(made.decode_inputs.q), Address(outputs.results[0])]
+    assert [step.args[3] for step in steps[1::2]] == [Address(result) for result in outputs.results]
+    assert steps[0].args[1:9] == steps[2].args[1:9]
+    # The padding of a result is not that of q.
+    assert [step.args[9] for step in steps[::2]] == [Word("u64", 256 + 12), Word("u64", 256 + 20)]
+
+
 def test_strides_are_passed_in_elements_as_the_contract_orders_them() -> None:
     made = problem(PADDED)
     partial, reduce = BuilderArm().program(made, "sm_90").steps

@@ -13,7 +13,17 @@ from diffcheck.selftest.anchors import REGISTER_ADD, REGISTER_FMA, Part, exchang
 from diffcheck.selftest.base import Mutant, StaleMutantError
 from diffcheck.selftest.damage import damage_mutant, damaged_store
 from diffcheck.selftest.edit import Edit, substitute
-from diffcheck.selftest.mutants.ptx import DENORMALS, FULL_SPLIT, INF_BEYOND, MANY_SPLITS, PARTIAL, REDUCE
+from diffcheck.selftest.mutants.ptx import (
+    CHAIN,
+    DENORMALS,
+    FULL_SPLIT,
+    INF_BEYOND,
+    MANY_SPLITS,
+    PARTIAL,
+    REDUCE,
+    late_launch_wait,
+    without_launch_wait,
+)
 from diffcheck.selftest.ptx_run import MutatedOxideArm, PtxFault
 
 _BARRIER = r"^[ \t]*bar\.sync[ \t]+0;\n"
@@ -169,7 +179,15 @@ def _kernels_mutants() -> tuple[Mutant, ...]:
         ),
         _oxide(
             *("missing-wait-reduce", "splits merge while the kernel that writes them may still run", "executes"),
-            *(_without(REDUCE, _LAUNCH_WAIT, 0), FULL_SPLIT),
+            *(without_launch_wait(REDUCE), FULL_SPLIT),
+        ),
+        _oxide(
+            *("missing-wait-partial", "a decode starts on what the one before it still writes and reads", "executes"),
+            *(without_launch_wait(PARTIAL), CHAIN),
+        ),
+        _oxide(
+            *("late-wait-partial", "q is read while the kernel that writes it may still run", "executes"),
+            *(late_launch_wait(), CHAIN),
         ),
         _oxide(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),

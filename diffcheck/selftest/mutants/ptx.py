@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from diffcheck.selftest.anchors import Part, inside
 from diffcheck.selftest.base import Mutant, StaleMutantError
 from diffcheck.selftest.damage import damage_mutant
 from diffcheck.selftest.edit import FMA, Edit, Place, substitute, unfuse, within
@@ -22,6 +23,10 @@ MANY_SPLITS = "random-8x2-L203-f32-chunk7"
 # An infinity in the row of V that follows a split: masked there with weight 0, and 0 · inf is NaN.
 INF_BEYOND = "inf-value-6x2-L250-f16-chunk7"
 DENORMALS = "denormals-8x2-L203-f32"
+# Two decodes, so that a partial kernel, too, follows a kernel whose memory it touches.
+CHAIN = "hops-8x2-L203-f16-chunk61"
+
+_LAUNCH_WAIT = r"^[ \t]*griddepcontrol\.wait;\n"
 
 
 def _skip_last_key() -> Edit:
@@ -101,8 +106,14 @@ def _without_wait() -> Edit:
     return within(Place(PARTIAL, "wait"), substitute(r"^ *cp\.async\.wait_group \d+;\n", ""))
 
 
-def _without_wait_for_partial() -> Edit:
-    return within(Place(REDUCE, "wait for the previous kernel"), substitute(r"^ *griddepcontrol\.wait;\n", ""))
+def without_launch_wait(entry: str) -> Edit:
+    """Return the edit that takes the wait for the kernel before out of a kernel of either arm."""
+    return inside(Part(entry), substitute(_LAUNCH_WAIT, ""))
+
+
+def late_launch_wait() -> Edit:
+    """Return the edit that moves the partial kernel's wait for the kernel before behind the loads of q."""
+    return inside(Part(PARTIAL), substitute(rf"({_LAUNCH_WAIT})((?:.*\n)*.*ld\.global\.nc.*\n)", r"\2\1"))
 
 
 def _without_drain() -> Edit:
@@ -191,7 +202,15 @@ def mutants() -> tuple[Mutant, ...]:
         ),
         _ptx(
             *("missing-wait-reduce", "splits merge while the kernel that writes them may still run", "executes"),
-            *(_without_wait_for_partial(), FULL_SPLIT),
+            *(without_launch_wait(REDUCE), FULL_SPLIT),
+        ),
+        _ptx(
+            *("missing-wait-partial", "a decode starts on what the one before it still writes and reads", "executes"),
+            *(without_launch_wait(PARTIAL), CHAIN),
+        ),
+        _ptx(
+            *("late-wait-partial", "q is read while the kernel that writes it may still run", "executes"),
+            *(late_launch_wait(), CHAIN),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),
