@@ -24,6 +24,7 @@ from diffcheck.cli import (
     oxide,
     parity,
     plot,
+    profile,
     ptx,
     receipt,
     review,
@@ -78,6 +79,7 @@ oxide.register(app)
 opcodes.register(app)
 timing.register(app)
 tune.register(app)
+profile.register(app)
 toolchain.register(app)
 ab.register(app)
 receipt.register(app)

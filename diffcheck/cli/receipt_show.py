@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from diffcheck import terminal
 from diffcheck.cli.parity_table import show_cases, show_storage_errors
+from diffcheck.cli.profile import show_profile
 from diffcheck.cli.sanitize_table import show_sanitize
 from diffcheck.cli.timing_table import show_timing
 from diffcheck.cli.toolchain_table import show_toolchain
 from diffcheck.cli.tune_table import show_tune
+from diffcheck.profile.model import Profile
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Control, Row
 from diffcheck.receipts.ab.samples import Interval
@@ -24,10 +26,13 @@ _IMPORTED_COLUMNS = ("heads", "keys", "storage", "baseline µs", "candidate µs"
 
 
 def show_receipt(receipt: AnyReceipt) -> bool:
-    """Print a receipt; return whether it concludes that all holds. An import concludes nothing: false."""
+    """Print a receipt; return whether it concludes that all holds; an import does not, and a profile could not fail."""
     if isinstance(receipt, Imported):
         _show_imported(receipt)
         return False
+    if isinstance(receipt, Profile):
+        show_profile(receipt)
+        return True
     if isinstance(receipt, AbReceipt):
         _show_ab(receipt)
         return receipt.status != "fails"

@@ -11,13 +11,12 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import TilesFile, check_files, load_tiles
 from diffcheck.cli.tune_table import show_tune
-from diffcheck.cli.words import heads_of, numbers_of, words_of
+from diffcheck.cli.words import cases_of, numbers_of, words_of
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.provenance import recorded_command
 from diffcheck.receipts.write import write_json, write_text
 
 if TYPE_CHECKING:
-    from diffcheck.cases import Case
     from diffcheck.tune.model import TuneResult
     from diffcheck.tune.run import Asked
 
@@ -95,30 +94,13 @@ def _asked(
     for arm in chosen:
         require_exact([arm])
     return Asked(
-        cases=_cases(heads, storages, kv_lens),
+        cases=cases_of(heads, storages, kv_lens),
         arms=chosen,
         sweep=Sweep(*sweep),
         seconds=seconds,
         tiles=load_tiles(tiles) or TileTable.built_in(),
         command=recorded_command(sys.argv[1:]),
         pace=Pace(),
-    )
-
-
-def _cases(heads: str, storages: str, kv_lens: str) -> tuple[Case, ...]:
-    from diffcheck import suites
-    from diffcheck.cases import STORAGES
-    from diffcheck.errors import choose
-
-    for storage in words_of(storages):
-        choose("storages", storage, STORAGES)
-    pairs = [heads_of(word) for word in words_of(heads)]
-    return tuple(
-        suites.case("random", pair, kv_len, storage, suites=())
-        for storage in STORAGES
-        if storage in words_of(storages)
-        for pair in pairs
-        for kv_len in numbers_of("kv-lens", kv_lens)
     )
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from diffcheck.errors import BadInputError
+from diffcheck.errors import BadInputError, choose
+
+if TYPE_CHECKING:
+    from diffcheck.cases import Case
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -26,3 +30,19 @@ def heads_of(word: str) -> tuple[int, int]:
     if found is None or int(found[1]) % int(found[2]):
         raise BadInputError("heads", word, "query heads, a colon and KV heads that divide them, such as 16:4")
     return int(found[1]), int(found[2])
+
+
+def cases_of(heads: str, storages: str, kv_lens: str) -> tuple[Case, ...]:
+    """Return a dense case of random values for each storage, heads and length. Raises `BadInputError`."""
+    from diffcheck import suites
+    from diffcheck.cases import STORAGES
+
+    chosen = [choose("storages", storage, STORAGES) for storage in words_of(storages) or (storages,)]
+    pairs = [heads_of(word) for word in words_of(heads) or (heads,)]
+    return tuple(
+        suites.case("random", pair, kv_len, storage, suites=())
+        for storage in STORAGES
+        if storage in chosen
+        for pair in pairs
+        for kv_len in numbers_of("kv-lens", kv_lens)
+    )

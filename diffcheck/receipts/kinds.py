@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from diffcheck.errors import BadInputError, first_wrong
+from diffcheck.profile.model import Profile
 from diffcheck.receipts.ab.file import ab_receipt_of, read_content
 from diffcheck.receipts.ab.model import SCHEMA as AB
 from diffcheck.receipts.ab.model import AbReceipt, ab_schema
@@ -22,7 +23,7 @@ from diffcheck.toolchain.model import Toolchain
 from diffcheck.tune.model import TuneResult
 
 PARITY = "diffcheck-receipt/1"
-PlainReceipt: TypeAlias = Imported | SanitizeReceipt | Timing | Toolchain | TuneResult
+PlainReceipt: TypeAlias = Imported | Profile | SanitizeReceipt | Timing | Toolchain | TuneResult
 """A receipt that is its model and nothing else: no digest stands in its file."""
 AnyReceipt: TypeAlias = Receipt | AbReceipt | PlainReceipt
 
@@ -48,7 +49,7 @@ def _read_plain(model: type[PlainReceipt], path: Path) -> PlainReceipt:
         raise first_wrong(f"receipt {path.name}", error) from error
 
 
-_PLAIN: tuple[type[PlainReceipt], ...] = (Imported, SanitizeReceipt, Timing, Toolchain, TuneResult)
+_PLAIN: tuple[type[PlainReceipt], ...] = (Imported, Profile, SanitizeReceipt, Timing, Toolchain, TuneResult)
 KINDS: dict[str, Kind] = {
     PARITY: Kind(receipt_schema, read_receipt),
     AB: Kind(ab_schema, lambda path: ab_receipt_of(read_content(path), path.name)),

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
@@ -20,6 +15,7 @@ from diffcheck.assemble.ptxas import program_of
 from diffcheck.errors import MissingRequirementError
 from diffcheck.sanitize.model import ToolVerdict
 from diffcheck.sanitize.registry import ToolName
+from diffcheck.toolkit import find_in_toolkit, output_of, run_to_end
 
 PROGRAM = "compute-sanitizer"
 PACKAGE = "nvidia-cuda-sanitizer-api"
@@ -56,11 +52,9 @@ def find_sanitizer() -> Path:
 
     Raises `MissingRequirementError` when it is in none of them.
     """
-    toolkits = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    folders = [str(Path(toolkit) / folder) for toolkit in toolkits for folder in ("bin", PROGRAM)]
-    found = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=os.pathsep.join(folders))
-    if found:
-        return Path(found)
+    found = find_in_toolkit(PROGRAM)
+    if found is not None:
+        return found
     try:
         return program_of(PACKAGE, PROGRAM, "sanitizer")
     except MissingRequirementError:
@@ -71,7 +65,7 @@ def find_sanitizer() -> Path:
 @cache
 def sanitizer_version() -> str:
     """Return the version that the program states, such as `2026.4.0.0`."""
-    text = _output("--version")
+    text = output_of(find_sanitizer(), "--version")
     match = re.search(r"Version (\S+)", text)
     return match[1] if match else " ".join(text.split()) or "unknown"
 
@@ -79,7 +73,7 @@ def sanitizer_version() -> str:
 @cache
 def watches_shared_memory() -> bool:
     """Return whether initcheck can look at shared memory, which came with a later version."""
-    return _ADDRESS_SPACE in _output("--help")
+    return _ADDRESS_SPACE in output_of(find_sanitizer(), "--help")
 
 
 def run_under(tool: ToolName, command: Sequence[str], timeout_s: float, *, shared: bool = False) -> Child:
@@ -92,7 +86,7 @@ def run_under(tool: ToolName, command: Sequence[str], timeout_s: float, *, share
         log = Path(folder) / "log"
         whole = [str(find_sanitizer()), "--tool", tool, "--log-file", str(log), *options, *command]
         start = time.perf_counter()
-        stdout, problem = _run(whole, timeout_s)
+        stdout, problem = run_to_end(whole, timeout_s)
         seconds = time.perf_counter() - start
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     return Child(stdout, read_log(tool, text, seconds, problem))
@@ -137,40 +131,3 @@ def _reports(lines: Sequence[str]) -> list[str]:
         if _REPORT.match(line) and report not in kept and len(kept) < _KEPT_REPORTS:
             kept.append(report)
     return kept
-
-
-def _run(command: Sequence[str], timeout_s: float) -> tuple[str, str]:
-    """Run a command with its own session, so that its children end with it; return its output and what went wrong."""
-    try:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
-        )
-    except OSError as error:
-        raise MissingRequirementError(f"{PROGRAM} cannot be run ({error.strerror})", "reinstall it") from error
-    try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        return "", f"did not end in {timeout_s:.0f} s"
-    except BaseException:
-        _end(process)
-        raise
-    if process.returncode != 0:
-        last = (stderr.strip() or stdout.strip()).splitlines()
-        return stdout, f"exit {process.returncode}" + (f": {' '.join(last[-1].split())}" if last else "")
-    return stdout, ""
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a process and the children that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
-def _output(option: str) -> str:
-    try:
-        done = subprocess.run([str(find_sanitizer()), option], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MissingRequirementError(f"{PROGRAM} cannot be run ({error})", "reinstall it") from error
-    return done.stdout

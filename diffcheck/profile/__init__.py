@@ -1,0 +1,1 @@
+"""Where the time of a call goes: NVIDIA's Nsight Compute on one call of each arm."""
