@@ -253,15 +253,14 @@ def test_the_watched_process_tells_what_it_launches(
 
 
 @pytest.mark.gpu
-def test_a_profile_on_a_gpu(cupy: Any, tmp_path: Path) -> None:
+def test_a_profile_on_a_gpu(cupy: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cupy.cuda.runtime.getDeviceCount() > 0
-    try:
-        find_ncu()
-    except MissingRequirementError as error:
-        pytest.skip(str(error))
     path = tmp_path / "profile.json"
     options = ["--kv-lens", "700", "--lock", str(tmp_path / "lock"), "-o", str(path)]
-    assert run(["profile", *options]) == 0
+    code, error = run(["profile", *options]), capsys.readouterr().err
+    if any(words in error for words in ("is not here", "may not read", "counted no launch")):
+        pytest.skip(error)
+    assert (code, error) == (0, "")
     made = Profile.model_validate_json(path.read_text())
     assert [(one.launch.arm, one.part) for one in made.launches] == [
         ("builder", "partial"),
