@@ -510,6 +510,12 @@ class Memory:
         """Copies an array out, written or not. Raises ValueError when no allocation holds the range."""
     def write(self, address: SupportsIndex, array: npt.NDArray[Any] | bytes) -> None:
         """Copies a C-contiguous array in; its bytes count as written."""
+    def follow(self, *, writes: Iterable[SupportsIndex], reads: Iterable[SupportsIndex]) -> None:
+        """Takes it that a kernel was launched, not run here, that writes and reads whole allocations, by address.
+
+        A programmatic launch that comes next may overlap it until it waits. All launches before this call have ended.
+        Raises ValueError for an address that is in no allocation.
+        """
     def unwritten(self, address: SupportsIndex, nbytes: SupportsIndex) -> int:
         """How many of the bytes neither the host nor a kernel has written."""
 

@@ -182,6 +182,12 @@ impl PyMemory {
         self.with(py, |memory| memory.write(address, bytes)).map_err(|error| memory_error(&error))
     }
 
+    #[pyo3(signature = (*, writes, reads))]
+    fn follow(&self, py: Python<'_>, writes: &Bound<'_, PyAny>, reads: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (writes, reads) = (device_addresses("writes", writes)?, device_addresses("reads", reads)?);
+        self.with(py, |memory| memory.follow(&writes, &reads)).map_err(|error| memory_error(&error))
+    }
+
     fn unwritten(&self, py: Python<'_>, address: &Bound<'_, PyAny>, nbytes: &Bound<'_, PyAny>) -> PyResult<usize> {
         let (address, nbytes) = (device_address(address)?, size("nbytes", nbytes)?);
         self.with(py, |memory| memory.unwritten(address, nbytes)).map_err(|error| memory_error(&error))
@@ -305,6 +311,14 @@ const PATHS: &[(&str, Path)] = &[("auto", Path::Auto), ("portable", Path::Portab
 
 fn device_address(value: &Bound<'_, PyAny>) -> Result<u64, BadArgument> {
     integer("address", value, 0, u64::MAX)
+}
+
+fn device_addresses(field: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let wrong = || wrong_type(field, value, "a sequence of int");
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+        return Err(wrong().into());
+    }
+    value.try_iter().map_err(|_| wrong())?.map(|one| Ok(integer(field, &one?, 0, u64::MAX)?)).collect()
 }
 
 fn size(field: &'static str, value: &Bound<'_, PyAny>) -> Result<usize, BadArgument> {

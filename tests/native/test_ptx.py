@@ -209,6 +209,32 @@ def test_a_race_is_a_fault_unless_no_one_looks() -> None:
     copy.run(races=False)
 
 
+def test_a_launch_can_follow_one_that_is_not_run() -> None:
+    copy = Copy()
+    copy.memory.follow(writes=[], reads=[copy.source])
+    copy.run(programmatic=True)
+    copy.memory.follow(writes=iter((copy.source,)), reads=[copy.result])
+    with pytest.raises(PtxFault, match=r"load of `source`\+0, which a launch before this one wrote, before griddep"):
+        copy.run(programmatic=True)
+    copy.memory.follow(writes=[copy.source], reads=[])
+    copy.run()
+
+
+@pytest.mark.parametrize(
+    ("writes", "error", "message"),
+    [
+        (3, TypeError, "writes is 3 of type int; allowed: a sequence of int"),
+        (b"ab", TypeError, "writes is b'ab' of type bytes; allowed: a sequence of int"),
+        (["a"], TypeError, "writes is 'a' of type str; allowed: "),
+        ([-1], ValueError, "writes is -1; allowed: "),
+        ([64], ValueError, "no allocation holds 0 bytes at 0x40"),
+    ],
+)
+def test_what_no_launch_can_follow_is_refused(writes: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        Copy().memory.follow(writes=writes, reads=[])
+
+
 def test_a_programmatic_launch_that_does_not_wait_is_a_fault() -> None:
     copy = Copy()
     copy.run()

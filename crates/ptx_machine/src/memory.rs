@@ -122,6 +122,26 @@ impl Memory {
         Ok(())
     }
 
+    /// Takes it that a kernel was launched that writes the whole allocations at the addresses `writes`, and reads those
+    /// at `reads`: one that is not run here. Memory that kernels may only read can be among them.
+    ///
+    /// As after a launch, a [programmatic](crate::LaunchConfig::programmatic) one that comes next may overlap it until
+    /// it waits, and all launches before this call have ended.
+    ///
+    /// # Errors
+    /// If an address is in no allocation.
+    pub fn follow(&mut self, writes: &[u64], reads: &[u64]) -> Result<(), MemoryError> {
+        let number = |&address: &u64| self.host_range(address, 0).map(|segment| segment.number);
+        let mut deeds = Vec::with_capacity(writes.len() + reads.len());
+        for (addresses, deed) in [(writes, Deed::Wrote), (reads, Deed::Read)] {
+            for address in addresses {
+                deeds.push((number(address)?, deed));
+            }
+        }
+        self.history = History::after(deeds);
+        Ok(())
+    }
+
     /// How many of the `len` bytes at `address` neither host nor kernel has written.
     ///
     /// # Errors

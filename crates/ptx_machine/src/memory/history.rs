@@ -13,8 +13,17 @@ pub(crate) enum Deed {
 /// Which bytes were written, and which were read.
 #[derive(Debug, Default)]
 pub(crate) struct Footprint {
-    /// By segment and page: of each word, a bit a byte; the low four for bytes written, the high four for those read.
-    segments: Vec<Vec<Option<Box<[u8; PAGE]>>>>,
+    segments: Vec<Marks>,
+}
+
+/// What was done to a segment. A mark is of a word, and has a bit a byte: the low four for bytes written, the high four
+/// for those read.
+#[derive(Debug, Default)]
+struct Marks {
+    /// Of each word.
+    everywhere: u8,
+    /// Of single words, by page.
+    pages: Vec<Option<Box<[u8; PAGE]>>>,
 }
 
 impl Footprint {
@@ -31,11 +40,23 @@ impl Footprint {
         }
     }
 
-    fn page(&mut self, segment: usize, page: usize) -> &mut [u8; PAGE] {
+    /// Adds all of a segment.
+    fn add_segment(&mut self, segment: u32, deed: Deed) {
+        self.marks(segment as usize).everywhere |= match deed {
+            Deed::Wrote => 0xf,
+            Deed::Read => 0xf0,
+        };
+    }
+
+    fn marks(&mut self, segment: usize) -> &mut Marks {
         if self.segments.len() <= segment {
-            self.segments.resize_with(segment + 1, Vec::new);
+            self.segments.resize_with(segment + 1, Marks::default);
         }
-        let pages = &mut self.segments[segment];
+        &mut self.segments[segment]
+    }
+
+    fn page(&mut self, segment: usize, page: usize) -> &mut [u8; PAGE] {
+        let pages = &mut self.marks(segment).pages;
         if pages.len() <= page {
             pages.resize_with(page + 1, || None);
         }
@@ -43,8 +64,9 @@ impl Footprint {
     }
 
     fn add(&mut self, other: Self) {
-        for (segment, pages) in other.segments.into_iter().enumerate() {
-            for (number, page) in pages.into_iter().enumerate() {
+        for (segment, marks) in other.segments.into_iter().enumerate() {
+            self.marks(segment).everywhere |= marks.everywhere;
+            for (number, page) in marks.pages.into_iter().enumerate() {
                 if let Some(page) = page {
                     self.add_page(segment, number, |i| (page[i] & 0xf, page[i] >> 4));
                 }
@@ -54,7 +76,9 @@ impl Footprint {
 
     /// What was done to some of the `bytes` of a word that an access to them conflicts with, and to which.
     fn conflict(&self, segment: u32, word: usize, bytes: u8, writes: bool) -> Option<(Deed, u8)> {
-        let mark = self.segments.get(segment as usize)?.get(word / PAGE)?.as_ref()?[word % PAGE];
+        let marks = self.segments.get(segment as usize)?;
+        let page = marks.pages.get(word / PAGE).and_then(Option::as_ref);
+        let mark = marks.everywhere | page.map_or(0, |page| page[word % PAGE]);
         let (written, read) = (mark & bytes, mark >> 4 & bytes);
         match (written, read) {
             (0, read) if writes && read != 0 => Some((Deed::Read, read)),
@@ -110,6 +134,15 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// What there is follows a plain launch that did this to all of some segments.
+    pub fn after(deeds: impl IntoIterator<Item = (u32, Deed)>) -> Self {
+        let mut history = Self::default();
+        for (segment, deed) in deeds {
+            history.covered.add_segment(segment, deed);
+        }
+        history
+    }
+
     /// A launch begins.
     pub fn begin(&mut self, programmatic: bool) {
         let last = self.last.take();

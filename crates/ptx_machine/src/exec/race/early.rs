@@ -20,10 +20,13 @@ impl Detector<'_> {
     /// Lanes access global memory, where there are launches that this one may overlap.
     #[inline]
     pub(super) fn check_early(&self, history: &History, step: &Step<'_>) -> Checked<()> {
-        if step.group.mask & !self.waited[step.warp] == 0 && !history.outlasts_waits() {
-            return Ok(());
-        }
-        self.check_access(history, step)
+        if self.may_be_early(history, step) { self.check_access(history, step) } else { Ok(()) }
+    }
+
+    /// Whether some lane may still meet a launch before this one.
+    #[inline]
+    fn may_be_early(&self, history: &History, step: &Step<'_>) -> bool {
+        step.group.mask & !self.waited[step.warp] != 0 || history.outlasts_waits()
     }
 
     #[cold]
@@ -37,9 +40,14 @@ impl Detector<'_> {
     }
 
     /// Lanes start asynchronous copies from global memory, as [`Detector::check_early`].
+    #[inline]
+    pub(super) fn check_early_copy(&self, history: &History, step: &Step<'_>, bytes: &[u8; LANES]) -> Checked<()> {
+        if self.may_be_early(history, step) { self.check_copy(history, step, bytes) } else { Ok(()) }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn check_early_copy(&self, history: &History, step: &Step<'_>, bytes: &[u8; LANES]) -> Checked<()> {
+    fn check_copy(&self, history: &History, step: &Step<'_>, bytes: &[u8; LANES]) -> Checked<()> {
         let step = Step { effect: Effect::Load, ..*step };
         self.check_words(history, &step, |lane| copied_words(step.group.offsets[lane], bytes[lane]))
     }

@@ -176,7 +176,12 @@ impl<'a> Detector<'a> {
     pub fn access(&mut self, step: Step<'_>) -> Checked<Held<'a>> {
         match step.group.space {
             Space::Shared => self.access_shared(step).map(|()| Held(None)),
-            Space::Global if self.global.watches(step.group.segment.number) => self.access_global(step),
+            Space::Global => {
+                if let Some(history) = self.global.history() {
+                    self.check_early(history, &step)?;
+                }
+                if self.global.watches(step.group.segment.number) { self.access_global(step) } else { Ok(Held(None)) }
+            }
             _ => Ok(Held(None)),
         }
     }
@@ -222,9 +227,6 @@ impl<'a> Detector<'a> {
     fn access_global(&mut self, step: Step<'_>) -> Checked<Held<'a>> {
         let Step { warp: w, at, group, access: a, effect, .. } = step;
         let global = self.global;
-        if let Some(history) = global.history() {
-            self.check_early(history, &step)?;
-        }
         let mut sync = a.order.is_strong().then(|| global.sync());
         let warp = &self.warps[w];
         let how = Self::how(a, effect, a.scope >= Scope::Gpu);
@@ -332,7 +334,9 @@ impl<'a> Detector<'a> {
     /// destination. Whether this memory is looked after.
     pub fn start_copy(&mut self, w: usize, at: u32, group: &Group<'_>, bytes: &[u8; LANES]) -> Checked<bool> {
         let is_shared = group.space == Space::Shared;
-        if !is_shared && !self.global.watches(group.segment.number) {
+        let is_watched = is_shared || self.global.watches(group.segment.number);
+        let history = self.global.history().filter(|_| !is_shared);
+        if !is_watched && history.is_none() {
             return Ok(false);
         }
         let warp = &self.warps[w];
@@ -342,8 +346,11 @@ impl<'a> Detector<'a> {
         // What a report calls an asynchronous copy.
         let copy = Access::plain(Space::Shared, Scalar::B32);
         let step = Step { warp: w, at, group, access: &copy, effect: Effect::Store, same: None };
-        if let Some(history) = self.global.history().filter(|_| !is_shared) {
+        if let Some(history) = history {
             self.check_early_copy(history, &step, bytes)?;
+        }
+        if !is_watched {
+            return Ok(false);
         }
         for lane in lanes(group.mask) {
             let by = Actor { clock: warp.seen(lane as u32), first_unit, unit };

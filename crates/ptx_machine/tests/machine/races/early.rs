@@ -1,6 +1,6 @@
 //! Launches that may start before those before them have ended: what a thread may do before `griddepcontrol.wait`.
 
-use ptx_machine::{Fault, FaultKind, Memory, Module};
+use ptx_machine::{AllocOptions, Fault, FaultKind, Memory, Module};
 
 use super::kernel;
 use crate::harness::{HEADER, Kernel};
@@ -185,6 +185,64 @@ fn what_the_host_writes_comes_after_every_launch() {
     second.config.programmatic = true;
     second.memory.write(words + 4096, &[1, 2, 3]).unwrap();
     assert_eq!(second.verdict(&[words]), None);
+}
+
+/// A programmatic launch behind one, not run here, that wrote or only read `data`, which kernels may only read.
+fn behind_a_stranger(text: &str, wrote: bool, writable: bool) -> Option<Fault> {
+    let mut kernel = Kernel::new(&kernel(text), 1, 64);
+    kernel.config.programmatic = true;
+    let options = AllocOptions { writable, ..AllocOptions::default() };
+    let words = kernel.memory.alloc("data", &[0; 8192], options).unwrap();
+    let (all, none) = ([words], []);
+    let (writes, reads): (&[u64], &[u64]) = if wrote { (&all, &none) } else { (&none, &all) };
+    kernel.memory.follow(writes, reads).unwrap();
+    kernel.verdict(&[words])
+}
+
+#[test]
+fn a_launch_can_follow_one_that_is_not_run_here() {
+    let copy = "cp.async.ca.shared.global [%slot], [%at+4096], 4;\ncp.async.wait_all;";
+    for text in [ELSEWHERE, copy, "ld.global.nc.u32 %r1, [%at+4096];"] {
+        for writable in [true, false] {
+            let fault = behind_a_stranger(text, true, writable).unwrap();
+            assert!(
+                fault.message.ends_with(
+                    "of `data`+4096, which a launch before this one wrote, before \
+                griddepcontrol.wait: that launch may still be running"
+                ),
+                "{fault}"
+            );
+            assert_eq!(behind_a_stranger(&format!("{WAIT}{text}"), true, writable), None);
+            assert_eq!(behind_a_stranger(text, false, writable), None);
+        }
+    }
+    let fault = behind_a_stranger(WRITES, false, true).unwrap();
+    assert!(fault.message.starts_with("store of `data`+0, which a launch before this one read, before"), "{fault}");
+    assert_eq!(behind_a_stranger(&format!("{WAIT}{WRITES}"), false, true), None);
+    assert_eq!(behind_a_stranger("prefetch.global.L2 [%at];", true, false), None);
+}
+
+#[test]
+fn a_stranger_is_a_launch_like_any_other() {
+    let after = format!("{WAIT}{READS}");
+    // What is run next, with whether it is programmatic, and then whether the last is reported.
+    for (next, programmatic, is_reported) in
+        [(after.as_str(), true, true), (ELSEWHERE, false, false), (after.as_str(), false, false)]
+    {
+        let mut first = Kernel::new(&kernel(next), 1, 64);
+        let words = first.words("data", &[0; 2048]);
+        first.run(&[words]);
+        // Launches before it have ended.
+        first.memory.follow(&[words], &[]).unwrap();
+        first.config.programmatic = programmatic;
+        first.run(&[words]);
+        let mut last = Kernel::new(&kernel(READS), 1, 64);
+        last.memory = first.memory;
+        last.config.programmatic = true;
+        assert_eq!(last.verdict(&[words]).is_some(), is_reported, "{next} {programmatic}");
+    }
+    let error = Memory::new().follow(&[], &[64]).unwrap_err();
+    assert_eq!(error.to_string(), "no allocation holds 0 bytes at 0x40 (nothing is allocated there)");
 }
 
 #[test]
