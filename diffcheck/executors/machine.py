@@ -17,10 +17,11 @@ class MachineExecutor:
 
     Inputs are read-only, scratch starts uninitialised, and only the live part of a buffer exists, without its guard
     words: a write to an input, a read past `kv_len`, a read of what was never written and a step outside a buffer are
-    faults that name the instruction, and so is what a programmatic launch does before its wait that conflicts with a
-    launch before it. `threads` is the number of host threads a launch uses (0: all), `step_limit` the warp instructions
-    after which a block counts as never ending (None: the machine's own limit). From a `schedule` the order of blocks
-    and warps is drawn, on one host thread (None: the machine's own order).
+    faults that name the instruction. So is what a programmatic launch does before its wait that conflicts with a
+    launch before it, and each program is taken to follow one that writes its inputs and reads all else. `threads` is
+    the number of host threads a launch uses (0: all), `step_limit` the warp instructions after which a block counts as
+    never ending (None: the machine's own limit). From a `schedule` the order of blocks and warps is drawn, on one host
+    thread (None: the machine's own order).
     """
 
     name: str = "machine"
@@ -54,6 +55,7 @@ class MachineExecutor:
         memory = ptx.Memory()
         regions = {region.buffer.name: region for region in program.regions()}
         bases = {name: _allocate(memory, region) for name, region in regions.items()}
+        _follow_another(memory, regions, bases)
         start = time.perf_counter()
         try:
             module = ptx.PtxModule(program.ptx, name=program.name)
@@ -101,6 +103,12 @@ class MachineExecutor:
             programmatic=step.programmatic,
         )
         return int(stats.instructions)
+
+
+def _follow_another(memory: ptx.Memory, regions: dict[str, Region], bases: dict[str, int]) -> None:
+    """Have the first launch follow one that may still write q and the newest rows of K and V, and read what it left."""
+    inputs = [base for name, base in bases.items() if regions[name].role == "input"]
+    memory.follow(writes=inputs, reads=[base for base in bases.values() if base not in inputs])
 
 
 def _allocate(memory: ptx.Memory, region: Region) -> int:

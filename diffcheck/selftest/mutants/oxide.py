@@ -21,6 +21,7 @@ from diffcheck.selftest.mutants.ptx import (
     MANY_SPLITS,
     PARTIAL,
     REDUCE,
+    early_rows,
     late_launch_wait,
     without_launch_wait,
 )
@@ -188,6 +189,10 @@ def _kernels_mutants() -> tuple[Mutant, ...]:
         _oxide(
             *("late-wait-partial", "q is read while the kernel that writes it may still run", "executes"),
             *(late_launch_wait(), CHAIN),
+        ),
+        _oxide(
+            *("early-rows", "a row of K is read while the kernel that writes it may still run", "executes"),
+            *(early_rows(), FULL_SPLIT),
         ),
         _oxide(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),

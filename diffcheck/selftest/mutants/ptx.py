@@ -116,6 +116,12 @@ def late_launch_wait() -> Edit:
     return inside(Part(PARTIAL), substitute(rf"({_LAUNCH_WAIT})((?:.*\n)*.*ld\.global\.nc.*\n)", r"\2\1"))
 
 
+def early_rows() -> Edit:
+    """Return the edit that loads what the partial kernel prefetches, before it waits for the kernel before."""
+    load = r"    .reg .b32 %mutant_r;\n\1ld.global.nc.b32 %mutant_r, \2;"
+    return inside(Part(PARTIAL), substitute(r"^(.*)prefetch\.global\.L2 (\[.*\]);", load))
+
+
 def _without_drain() -> Edit:
     return within(Place(PARTIAL, "drained"), substitute(r"^ *bar\.sync 0;\n", ""))
 
@@ -211,6 +217,10 @@ def mutants() -> tuple[Mutant, ...]:
         _ptx(
             *("late-wait-partial", "q is read while the kernel that writes it may still run", "executes"),
             *(late_launch_wait(), CHAIN),
+        ),
+        _ptx(
+            *("early-rows", "a row of K is read while the kernel that writes it may still run", "executes"),
+            *(early_rows(), FULL_SPLIT),
         ),
         _ptx(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),
