@@ -47,6 +47,13 @@ def lop3(bound: Bound, *operands: Bits) -> tuple[Bits, ...]:
     return result, some & last[0] if bound.words["bool"] == "and" else some | last[0]
 
 
+def mov(bound: Bound, a: Bits) -> tuple[Bits, ...]:
+    """a as it is; a number as a predicate is true where it is not 0."""
+    if bound.form.operands[-1].startswith("imm"):
+        return ((a != 0).astype(np.uint64),)
+    return (low(a, _bits(bound)),)
+
+
 def shl(bound: Bound, a: Bits, count: Bits) -> tuple[Bits, ...]:
     """a to the left; what leaves the register is lost, however far."""
     bits = _bits(bound)
@@ -214,7 +221,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "or": _bitwise(lambda a, b: a | b),
     "xor": _bitwise(lambda a, b: a ^ b),
     "not": _bitwise(lambda a: ~a),
-    "mov": _bitwise(lambda a: a),
+    "mov": mov,
     "cnot": cnot,
     "lop3": lop3,
     "shl": shl,

@@ -26,7 +26,7 @@ Template = Callable[[Bound], Body]
 
 
 def _move(bound: Bound) -> Body:
-    """`mov` of a special register, of a variable's address, or of registers."""
+    """`mov` of a special register, of a variable's address, or of registers and numbers."""
     by_word = {"sreg": special_registers, "name": named_variable}
     return by_word.get(bound.form.operands[-1], plain)(bound)
 

@@ -14,7 +14,7 @@ from diffcheck.opcodes.operands.columns import rows_for
 from py_builder_kernel.ptx.table import Bound
 
 # The values of an immediate operand; one that no opcode names takes the last.
-IMMEDIATES: Final[dict[str, tuple[int, ...]]] = {"lop3": tuple(range(256)), "": (0, 1, 3)}
+IMMEDIATES: Final[dict[str, tuple[int, ...]]] = {"lop3": tuple(range(256)), "mov": (0, 1, 2), "": (0, 1, 3)}
 # A form with that many results has rows that few enough to keep the data small.
 _MANY = 64
 _FEW_ROWS = 64

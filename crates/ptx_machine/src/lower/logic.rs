@@ -167,6 +167,13 @@ impl Lower<'_, '_> {
             }
             (to, Operand::Symbol(symbol, offset)) => self.mov_symbol(to, *symbol, *offset, ty),
             (to, Operand::Special(special)) => self.mov_special(c, to, *special, ty),
+            (to, Operand::Immediate(_)) if ty == Scalar::Pred => {
+                let mut inst = Inst::new(Op::Setp(Cmp::Ne, CmpType::Int(Int::S32), Join::None));
+                inst.d[0] = self.dst(to, ty)?;
+                inst.s[0] = self.src(Self::operand(c, 1)?, Scalar::S32)?;
+                inst.s[1] = self.slots.constant(0, Scalar::S32);
+                Ok(inst)
+            }
             _ => self.plain(c, op, ty, 1),
         }
     }

@@ -52,6 +52,13 @@ fn logic() {
 }
 
 #[test]
+fn a_number_is_true_where_it_is_not_zero() {
+    for (number, truth) in [("0", 0), ("1", 1), ("2", 1), ("-1", 1), ("0x80000000", 1)] {
+        check(&format!("mov.pred %out, {number};"), PRED, &[], &[vec![]], |_| truth);
+    }
+}
+
+#[test]
 fn shifts_past_the_width_leave_nothing_or_the_sign() {
     for (bits, ty) in WIDTHS {
         let rows = product(&[&words(bits), SHIFTS]);

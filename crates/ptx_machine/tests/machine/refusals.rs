@@ -67,6 +67,8 @@ fn operands_that_do_not_fit() {
     refuse_line("add.u32 %r1, %r1, 0x100000000;", "operand 3 does not fit", None);
     refuse_line("add.rn.f32 %f1, %f1, 1;", "operand 3 does not fit", None);
     refuse_line("setp.eq.u32 %r1, %r1, %r2;", "operand 1 does not fit; allowed: a predicate register", None);
+    refuse_line("mov.pred %p1, 0f3F800000;", "operand 2 does not fit; allowed: a predicate register", None);
+    refuse_line("mov.pred 0, %p1;", "operand 1 does not fit", None);
     refuse_line("ld.global.v2.u32 {%r1, %r2, %r3}, [%at];", "{ } of 2 registers", None);
     refuse_line("ld.global.u32 %r1, [%r2];", "[ ] of an address register or a .global variable", None);
     refuse_line("ld.global.u32 %r1, [p];", "operand 2 does not fit", None);
