@@ -622,6 +622,7 @@ class SplitKDecode:
     `table`: as the tile table says. tiles: the table; None stands for the one that is built in.
     profile: the device profile to plan for, by name or object; None takes the one with the device's architecture and
     number of multiprocessors, and `generic` for a device that has none. The profile decides the splits and so the bits.
+    One of another architecture may ask for a tile that is not among the kernels for this device: a PtxSetError.
 
     device: None lives in the thread's current CUDA context; the index of a device in the current context, where that is
     one of this device, and else in the device's primary context (the one that CuPy and torch use). ptx_dir: a folder
@@ -631,7 +632,7 @@ class SplitKDecode:
     RuntimeWarning says so. Every kernel that a `kv_len` up to the capacity can ask for is assembled and loaded here.
 
     Raises PlanError, TypeError or ValueError for what is not supported, PtxSetError for a `ptx_dir` that does not
-    belong to this library, DeviceUnavailableError without driver or device and for a device older than all PTX,
+    belong to this library and for a kernel that the PTX has not, DeviceUnavailableError without driver or device and for a device older than all PTX,
     ContextError where no context is current and no device is named, and CudaError for what the driver refuses.
     """
 
