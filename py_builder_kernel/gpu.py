@@ -14,6 +14,8 @@ from py_builder_kernel.ptx.target import TARGETS
 from rust_kernel.plan import DeviceProfile, profiles
 
 _MAX_DYNAMIC_SHARED_ATTRIBUTE: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_SHARED_CARVEOUT_ATTRIBUTE: Final = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+_MOST_SHARED_PERCENT: Final = 100
 # A launch may ask for this much dynamic shared memory without the attribute.
 _SHARED_WITHOUT_ATTRIBUTE: Final = 48 * 1024
 _DEVICE_MEMORY_TYPES: Final = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
@@ -106,6 +108,10 @@ class Gpu:
         shared = info.dynamic_shared_bytes
         if shared > _SHARED_WITHOUT_ATTRIBUTE:
             self._cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED_ATTRIBUTE, shared)
+        if info.programmatic:
+            # A multiprocessor divides L1 and shared memory anew only when it is empty: blocks that are to start beside
+            # others need room in the division that is there.
+            self._cupy.cuda.driver.funcSetAttribute(function.ptr, _SHARED_CARVEOUT_ATTRIBUTE, _MOST_SHARED_PERCENT)
         return Kernel(function, shared, early if info.programmatic else None, self._cupy.cuda.driver.CUDADriverError)
 
     def empty(self, shape: tuple[int, ...], dtype: str) -> Any:

@@ -17,6 +17,7 @@ from diffcheck.executors.programmatic import ready_programmatic
 from diffcheck.planning import planner_profiles, profile_for
 
 _MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_SHARED_CARVEOUT = 9  # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, in percent
 
 
 @cache
@@ -160,6 +161,9 @@ def ready(function: Any, step: Step) -> Callable[[tuple[np.generic, ...]], None]
     if step.dynamic_shared:
         cupy.cuda.driver.funcSetAttribute(function.ptr, _MAX_DYNAMIC_SHARED, step.dynamic_shared)
     if step.programmatic:
+        # As both arms' own launchers do: blocks that start beside others need room in how L1 and shared memory are
+        # divided then, which changes only when a multiprocessor is empty.
+        cupy.cuda.driver.funcSetAttribute(function.ptr, _SHARED_CARVEOUT, 100)
         return ready_programmatic(function, step)
 
     def start(given: tuple[np.generic, ...]) -> None:

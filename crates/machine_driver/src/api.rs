@@ -15,6 +15,7 @@ const ATTRIBUTE_MULTIPROCESSORS: i32 = 16;
 const ATTRIBUTE_MAJOR: i32 = 75;
 const ATTRIBUTE_MINOR: i32 = 76;
 const FUNCTION_DYNAMIC_SHARED: i32 = 8;
+const FUNCTION_SHARED_CARVEOUT: i32 = 9;
 const JIT_ERROR_LOG: u32 = 5;
 const JIT_ERROR_LOG_BYTES: u32 = 6;
 const POINTER_MEMORY_TYPE: u32 = 2;
@@ -296,6 +297,8 @@ unsafe extern "C" fn cuModuleGetFunction(function: *mut usize, module: usize, na
 extern "C" fn cuFuncSetAttribute(function: usize, attribute: i32, value: i32) -> Answer {
     with(|state| match (attribute, u32::try_from(value)) {
         (FUNCTION_DYNAMIC_SHARED, Ok(bytes)) => state.give_leave(function, bytes),
+        // A preference in percent, which changes no result; the machine has no L1 to divide.
+        (FUNCTION_SHARED_CARVEOUT, Ok(0..=100)) => state.known(function),
         _ => Err(Answer::InvalidValue),
     })
     .into()

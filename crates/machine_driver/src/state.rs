@@ -207,6 +207,10 @@ impl State {
         Ok(())
     }
 
+    pub fn known(&self, function: usize) -> Result<(), Answer> {
+        self.functions.contains_key(&function).then_some(()).ok_or(Answer::InvalidHandle)
+    }
+
     pub fn create_stream(&mut self) -> Result<usize, Answer> {
         let context = current();
         self.device_of(context)?;

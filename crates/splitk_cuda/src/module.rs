@@ -8,6 +8,9 @@ use cudarc::driver::sys;
 use crate::driver::{call, one_line};
 use crate::{Context, Error};
 
+/// All of a multiprocessor's memory that may be shared memory, in percent.
+const MOST_SHARED: i32 = 100;
+
 /// A launch may ask for this much dynamic shared memory without the function's leave.
 const SHARED_WITHOUT_LEAVE: u32 = 48 * 1024;
 /// Room for what the driver's assembler has to say of a text that it refuses.
@@ -74,6 +77,13 @@ impl Module {
             if dynamic_shared_bytes > SHARED_WITHOUT_LEAVE {
                 let leave = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
                 call!(cuFuncSetAttribute(handle, leave, dynamic_shared_bytes as i32))?;
+            }
+            if programmatic {
+                // A multiprocessor divides its memory into L1 and shared anew only when it is empty, and blocks of
+                // these kernels are to start beside those of the one before: with the least division that one of them
+                // needs there may be no room.
+                let division = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+                call!(cuFuncSetAttribute(handle, division, MOST_SHARED))?;
             }
         }
         Ok(Function { handle, dynamic_shared_bytes, programmatic })
