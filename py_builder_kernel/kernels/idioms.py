@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from py_builder_kernel.kernels.storage import Storage
-from py_builder_kernel.ptx import F32, Address, F32Literal, Function, Param, Reg, Vec, at_param
+from py_builder_kernel.ptx import F32, U32, Address, F32Literal, Function, Param, Reg, Vec, at_param
 from py_builder_kernel.ptx.special import TID_X
 
 ALL_LANES = 0xFFFFFFFF
@@ -19,10 +19,15 @@ def constant(f: Function, literal: F32Literal) -> Reg:
     return f.new("mov.f32", literal)
 
 
-def shuffle(f: Function, mode: str, value: Reg, lane: Reg | int) -> Reg:
-    """An f32 of another lane: `bfly` of lane xor `lane`, `idx` of lane `lane`. All 32 lanes take part."""
+def shuffle(f: Function, mode: str, value: Reg, lane: Reg | int, *, width: int = 32) -> Reg:
+    """An f32 of another lane: `bfly` of lane xor `lane`, `idx` of lane `lane`, counted in the lane's own `width` lanes.
+
+    All 32 lanes take part.
+    """
     result = f.reg(F32)
-    f.emit(f"shfl.sync.{mode}.b32", result, value, lane, 31, ALL_LANES)
+    # The bits of a lane's number that stay its own, and the last lane of 32 (PTX ISA, shfl.sync).
+    segment = (32 - width) << 8 | 31
+    f.emit(f"shfl.sync.{mode}.b32", result, value, lane, segment, ALL_LANES)
     return result
 
 
@@ -33,10 +38,33 @@ def xor_tree(f: Function, mnemonic: str, value: Reg, levels: Iterable[int]) -> R
     return value
 
 
+def warp_maximum(f: Function, value: Reg) -> Reg:
+    """The greatest f32 of all lanes, in every lane; no value may be NaN.
+
+    One instruction for integers: read as signed ones, floats that are not negative are in their order, and the others
+    when their other bits are inverted.
+    """
+    greatest = f.new("redux.sync.max.s32", _in_integer_order(f, f.new("mov.b32", value)), ALL_LANES)
+    result = f.reg(F32)
+    f.emit("mov.b32", result, _in_integer_order(f, greatest))
+    return result
+
+
+def _in_integer_order(f: Function, bits: Reg) -> Reg:
+    """Its own inverse."""
+    negative = f.new("shr.s32", bits, 31)
+    return f.new("xor.b32", bits, f.new("and.b32", negative, 0x7FFFFFFF))
+
+
 def lane_and_warp(f: Function) -> tuple[Reg, Reg]:
-    """The thread's lane and its warp's number in the block."""
+    """The thread's lane and its warp's number in the block.
+
+    The number is lane 0's, so that ptxas knows it, and the branches that depend on it, to be the same in all lanes.
+    """
     tid = f.new("mov.u32", TID_X)
-    return f.new("and.b32", tid, 31), f.new("shr.u32", tid, 5)
+    warp = f.reg(U32)
+    f.emit("shfl.sync.idx.b32", warp, f.new("shr.u32", tid, 5), 0, 31, ALL_LANES)
+    return f.new("and.b32", tid, 31), warp
 
 
 def load_param(f: Function, param: Param) -> Reg:

@@ -40,7 +40,7 @@ from py_builder_kernel.kernels.merge import Merge, Place, WarpState
 from py_builder_kernel.kernels.rows import PrefetchedRows, RowLoader
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import PartialSpec
-from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, ring_shape
+from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, part_bytes, ring_shape
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, at_global
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
@@ -94,6 +94,7 @@ class _Partial:
         let_next_start(f)
         self._place()
         self._staging()
+        self._place_q()
         if can_start_early(f.target):
             self._prefetch()
         self._start()
@@ -170,6 +171,9 @@ class _Partial:
         f.phase("prefetch")
         for loader in self.loaders:
             loader.each_row(PrefetchedRows(f), self.remaining)
+        # In warps without rows alone, and for nothing that it brings: the address is then computed ahead of the wait.
+        # All warps of all blocks would meet at the query's few lines, and be 1 us later.
+        f.emit("prefetch.global.L2", at_global(self.q_pointer), guard=self.idle)
 
     def _loader(self, name: str, base: Param, stride_row: Param, stride_head: Param) -> RowLoader:
         f, storage = self.f, self.lanes.storage
@@ -180,20 +184,23 @@ class _Partial:
         step_bytes = f.new("mul.lo.u64", row_bytes, self.spec.warps * self.spec.rows)
         return RowLoader(f, name, self.lanes, self.spec.rows, pointer, row_bytes, step_bytes)
 
+    def _place_q(self) -> None:
+        f, params = self.f, self.params
+        self.q_head_bytes = stride_bytes(f, params.q_stride_head, 4)
+        first_head = f.new("mul.lo.u32", self.kv_head, self.spec.group)
+        pointer = advance_wide(f, global_pointer(f, params.q), first_head, self.q_head_bytes)
+        self.q_pointer = advance(f, pointer, self.lane, self.lanes.vec * 4)
+
     def _load_q(self) -> None:
         """The group's query heads, as f32 in the lane map, for the whole kernel."""
-        f, params = self.f, self.params
+        f, pointer = self.f, self.q_pointer
         f.phase("load q")
-        head_bytes = stride_bytes(f, params.q_stride_head, 4)
-        first_head = f.new("mul.lo.u32", self.kv_head, self.spec.group)
-        pointer = advance_wide(f, global_pointer(f, params.q), first_head, head_bytes)
-        pointer = advance(f, pointer, self.lane, self.lanes.vec * 4)
         self.q = []
         for head in range(self.spec.group):
             offsets = [self.lanes.f32_bytes(element) for element in range(0, self.lanes.elements, 4)]
             self.q.append(load_f32(f, [at_global(pointer, offset) for offset in offsets], cache=".nc"))
             if head + 1 < self.spec.group:
-                pointer = f.new("add.s64", pointer, head_bytes)
+                pointer = f.new("add.s64", pointer, self.q_head_bytes)
 
     def _scores(self, rows: Iterable[list[Reg]]) -> list[Reg]:
         """The scores that this lane owns: all rows by all heads, reduced together."""
@@ -284,4 +291,5 @@ class _Partial:
             n_splits=load_param(f, params.n_splits),
         )
         state = WarpState(self.lane, self.warp, self.m, sums, self.acc)
-        Merge(f, self.module.dynamic_shared(), self.spec, state, place).emit(self.own)
+        part = part_bytes(self.spec, ring_shape(self.spec, f.target))
+        Merge(f, self.module.dynamic_shared(), self.spec, state, place, part_bytes=part).emit(self.own)

@@ -53,9 +53,14 @@ class PartialSpec:
         return LaneMap(self.head_dim, _storage(self.storage))
 
     @property
-    def merge_bytes(self) -> int:
-        """Shared memory that the warps' merge takes: every warp's accumulators, maximum and sum, for every head."""
-        return 4 * self.warps * self.group * (self.head_dim + 2)
+    def acc_bytes(self) -> int:
+        """Bytes of a warp's accumulators."""
+        return 4 * self.group * self.head_dim
+
+    @property
+    def sums_bytes(self) -> int:
+        """Bytes of a warp's maxima and sums."""
+        return 2 * 4 * self.group
 
 
 @dataclass(frozen=True, slots=True)

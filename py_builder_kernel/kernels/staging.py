@@ -4,7 +4,7 @@
   are added, into the registers that have just been used up.
 - A ring of two or three steps in shared memory, filled by asynchronous copies: the whole next step is requested before
   this one has come, and its registers are free. Each lane copies exactly what it reads, so no warp waits for another
-  one.
+  one, and K is waited for without V, which comes while the scores are computed.
 
 The ring is better wherever it fits (on an H200, f16, 16 query heads: by 4 % at 4,096 keys and 2 % at 262,144; 24 query
 heads: by 7 and 11 %).
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from py_builder_kernel.kernels.dependent import can_start_early
 from py_builder_kernel.kernels.exponential import ZERO
+from py_builder_kernel.kernels.idioms import ALL_LANES
 from py_builder_kernel.kernels.lane_map import LaneMap
 from py_builder_kernel.kernels.rows import RowLoader
 from py_builder_kernel.kernels.spec import PartialSpec
@@ -39,11 +40,11 @@ class Staging(ABC):
 
     @abstractmethod
     def begin_step(self, remaining: Reg) -> None:
-        """Wait for the step's rows."""
+        """Before anything of the step is waited for."""
 
     @abstractmethod
     def keys(self) -> Iterator[list[Reg]]:
-        """The step's rows of K, a lane's words each, in order."""
+        """Wait for the step's rows of K; a lane's words of each, in order."""
 
     @abstractmethod
     def keys_used(self, rest: Reg) -> None:
@@ -59,7 +60,7 @@ class Staging(ABC):
 
     @abstractmethod
     def drained(self) -> None:
-        """After the warp's last step, on the way of every warp: shared memory is free afterwards."""
+        """After the warp's last step, on the way of every warp: its part of shared memory is free afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +76,28 @@ def ring_shape(spec: PartialSpec, target: Target) -> RingShape | None:
     """The block's ring: as many steps as RING_BYTES hold, but at least two; None where not even two fit a block."""
     step = spec.warps * _step_bytes(spec.lane_map, spec.rows)
     steps = max(MIN_STEPS, RING_BYTES // step)
-    if max(steps * step, spec.merge_bytes) > target.shared_per_block:
-        return None
-    return RingShape(steps, spec.warps * spec.rows, steps * step)
+    shape = RingShape(steps, spec.warps * spec.rows, steps * step)
+    return shape if _shared_bytes(spec, shape) <= target.shared_per_block else None
+
+
+def part_bytes(spec: PartialSpec, ring: RingShape | None) -> int:
+    """A warp's part of shared memory: its ring, then its accumulators, which need not wait for another warp's ring."""
+    return max(0 if ring is None else ring.bytes // spec.warps, spec.acc_bytes)
 
 
 def dynamic_shared_bytes(spec: PartialSpec, target: Target) -> int:
-    """Shared memory of a launch: the merge takes the ring's place.
+    """Shared memory of a launch.
 
     Where a kernel may start early, a block takes so much that no second one fits the multiprocessor beside it.
     Otherwise those of the next call take the places that come free first, two on some multiprocessors and none on
     others, and stay where they are: on an H200, 77 us instead of 58 for 16 query heads and 60,000 keys.
     """
-    ring = ring_shape(spec, target)
-    used = spec.merge_bytes if ring is None else max(ring.bytes, spec.merge_bytes)
+    used = _shared_bytes(spec, ring_shape(spec, target))
     return max(used, target.shared_alone) if can_start_early(target) else used
+
+
+def _shared_bytes(spec: PartialSpec, ring: RingShape | None) -> int:
+    return spec.warps * (part_bytes(spec, ring) + spec.sums_bytes)
 
 
 def _row_bytes(lanes: LaneMap) -> int:
@@ -133,10 +141,10 @@ class RegisterStaging(Staging):
         self._v.load(remaining, self._v_rows)
 
     def begin_step(self, remaining: Reg) -> None:
-        """Nothing: an instruction waits for the registers that it reads."""
+        """Nothing: all was requested in the step before."""
 
     def keys(self) -> Iterator[list[Reg]]:
-        """See Staging."""
+        """See Staging; an instruction waits for the registers that it reads."""
         return iter(self._k_rows.words)
 
     def keys_used(self, rest: Reg) -> None:
@@ -191,7 +199,7 @@ class RingRows:
 
 
 class RingStaging(Staging):
-    """Rows wait in a ring of some steps in shared memory: `acc`, later, takes its place.
+    """Rows wait in a ring of some steps in shared memory: the warp's `acc`, later, takes its place.
 
     The code that requests a step stands once, at the top of the loop, and is run some steps ahead before the first step
     is computed: a block runs its code from a cold instruction cache, so what stands twice is paid for twice.
@@ -216,27 +224,34 @@ class RingStaging(Staging):
         self._unrequested = self._f.new("mov.b32", remaining)
 
     def begin_step(self, remaining: Reg) -> None:
-        """Request the newest step, whose slot was read in the step before, then wait for this step's rows."""
+        """Request the newest step, whose slot was read in the step before."""
         f, ring = self._f, self._ring
         again = f.label("request")
         f.place(again)
         self._request()
         ahead = f.new("sub.s32", remaining, self._unrequested)
         f.emit("bra.uni", again, guard=f.new("setp.lt.s32", ahead, ring.steps * ring.rows))
-        f.phase("wait")
-        f.emit("cp.async.wait_group", ring.steps - 1)
 
     def _request(self) -> None:
-        """Request the next step's rows, as far as there are some, as one group of copies."""
+        """Request the next step's rows, as far as there are some: those of K as one group of copies, V's as another.
+
+        Where there are none the groups are empty, so that their number tells which are there all the same.
+        """
         f = self._f
         f.phase("request")
-        with f.skipped_if(f.new("setp.le.s32", self._unrequested, 0), "requested", uniform=True):
-            for loader, store in ((self._k, self._k_rows), (self._v, self._v_rows)):
+        none = f.new("setp.le.s32", self._unrequested, 0)
+        for loader, store in ((self._k, self._k_rows), (self._v, self._v_rows)):
+            with f.skipped_if(none, f"requested_{loader.name}", uniform=True):
                 loader.each_row(store, self._unrequested)
                 loader.go_on()
-        f.emit("cp.async.commit_group")
+            f.emit("cp.async.commit_group")
         f.emit("sub.s32", self._unrequested, self._unrequested, self._ring.rows)
         self._pass(self._filling)
+
+    def _wait(self, newer: int) -> None:
+        """Wait until all groups are there but the `newer` newest."""
+        self._f.phase("wait")
+        self._f.emit("cp.async.wait_group", newer)
 
     def _pass(self, slot: Reg) -> None:
         """Go on to the next slot, after the last to the first."""
@@ -245,14 +260,16 @@ class RingStaging(Staging):
         f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._end))
 
     def keys(self) -> Iterator[list[Reg]]:
-        """See Staging."""
+        """See Staging: the step's V and the steps after it may still be on their way."""
+        self._wait(2 * self._ring.steps - 1)
         return self._k_rows.read(self._reading, self._k.rows)
 
     def keys_used(self, rest: Reg) -> None:
         """Nothing: the slot is filled again in the next step."""
 
     def values(self) -> Iterator[list[Reg]]:
-        """See Staging."""
+        """See Staging: the steps after this one may still be on their way."""
+        self._wait(2 * (self._ring.steps - 1))
         return self._v_rows.read(self._reading, self._v.rows)
 
     def end_step(self, rest: Reg) -> None:
@@ -260,6 +277,6 @@ class RingStaging(Staging):
         self._pass(self._reading)
 
     def drained(self) -> None:
-        """Wait until no warp reads its slots any more."""
+        """Wait until no lane of the warp reads its slots any more."""
         self._f.phase("drained")
-        self._f.emit("bar.sync", 0)
+        self._f.emit("bar.warp.sync", ALL_LANES)

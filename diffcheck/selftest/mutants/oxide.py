@@ -247,7 +247,7 @@ def _arithmetic_mutants() -> tuple[Mutant, ...]:
         ),
         _oxide(
             *("unfused-fma-sums", "one product of the split sums is rounded before it is added", "bits"),
-            *(inside(CLASSES, nth(REGISTER_FMA, 3, unfused)), MANY_SPLITS),
+            *(inside(CLASSES, nth(REGISTER_FMA, 4, unfused)), MANY_SPLITS),
         ),
         _oxide(
             *("flushed-denormals", "products flush denormals to zero", "bits"),

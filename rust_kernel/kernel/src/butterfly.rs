@@ -8,7 +8,7 @@
 //!
 //! Shift counts are u32 here: the pinned cuda-oxide cannot fold a constant shift whose operands differ in width.
 
-use cuda_device::warp;
+use cuda_device::{ptx_asm, warp};
 
 use crate::arith::{add, max};
 use crate::unroll::unrolled;
@@ -82,4 +82,27 @@ pub fn sum_over_rows<const ROWS: usize>(x: f32) -> f32 {
         }
     });
     x
+}
+
+/// The maximum over all lanes, in each. No lane may have NaN; for all other floats the order of [`ordered`] is theirs.
+#[inline(always)]
+pub fn max_over_warp(x: f32) -> f32 {
+    let greatest: i32;
+    // SAFETY: the warp is whole, as the default options demand; nothing but registers is touched. (The pinned cuda-oxide
+    // has this as a function, but takes it for the one on floats, which needs another architecture, if its text names
+    // floats between the last semicolon and this one: hence the copy.)
+    unsafe {
+        ptx_asm!(
+            "mov.b32 %0, %1; redux.sync.max.s32 %0, %0, 0xFFFFFFFF;",
+            out("=r") greatest,
+            in("r") ordered(x.to_bits().cast_signed()),
+        );
+    }
+    f32::from_bits(ordered(greatest).cast_unsigned())
+}
+
+/// From the bits of a float to a whole number in the order of the floats, and back.
+#[inline(always)]
+fn ordered(bits: i32) -> i32 {
+    if bits < 0 { bits ^ i32::MAX } else { bits }
 }

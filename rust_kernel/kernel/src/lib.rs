@@ -13,6 +13,7 @@ mod arith;
 mod butterfly;
 mod dependent;
 mod memory;
+mod merge;
 mod names;
 mod partial;
 mod reduce;
@@ -114,8 +115,9 @@ macro_rules! reduce_kernels {
         ///
         /// # Safety
         /// The launch keeps the contract's sections 2, 3 and 8.
+        // Six blocks' worth of registers for one, 40 a thread: see `reduce.rs`.
         #[kernel]
-        #[launch_bounds(256, 1)]
+        #[launch_bounds(256, 6)]
         pub unsafe fn $name(
             part_m: *const f32,
             part_s: *const f32,
@@ -124,14 +126,16 @@ macro_rules! reduce_kernels {
             n_splits: u32,
             out_stride_head: usize,
         ) {
-            static mut A: SharedArray<f32, { reduce::CLASSES * 32 }> = SharedArray::UNINIT;
-            static mut S: SharedArray<f32, { reduce::CLASSES }> = SharedArray::UNINIT;
+            static mut A: reduce::SumsA = SharedArray::UNINIT;
+            static mut S: reduce::SumsS = SharedArray::UNINIT;
+            static mut FACTORS: reduce::Factors = SharedArray::UNINIT;
             let args = reduce::Args { part_m, part_s, part_acc, out, n_splits, out_stride_head };
             // SAFETY: the arrays belong to this kernel, and the launch keeps the contract, as the body asks.
             unsafe {
                 let exchange = reduce::Exchange {
                     a: SharedArray::as_raw_mut_ptr(&raw mut A),
                     s: SharedArray::as_raw_mut_ptr(&raw mut S),
+                    factors: SharedArray::as_raw_mut_ptr(&raw mut FACTORS),
                 };
                 reduce::reduce::<$d>(&args, &exchange);
             }

@@ -4,17 +4,16 @@
 //! where it has room for them (`ring.rs`), or all at once to registers (`rows.rs`). Its `R * G` scores are reduced
 //! together and end one or two to a lane (`butterfly.rs`); that lane alone takes their exponentials and keeps the sums
 //! that belong to them. The accumulators stay with the lane that holds their dimension (`warp_state.rs`). At the end
-//! the warps meet in shared memory (`shared.rs`) and are merged in order, here.
+//! the warps meet in shared memory (`shared.rs`) and are merged in order (`merge.rs`).
 
-use cuda_device::{thread, vector::F32x4, warp};
+use cuda_device::{thread, warp};
 
-use crate::arith::{LOWEST, exp, fma, max, sub};
 use crate::dependent::{CAN_START_EARLY, let_next_start, wait_for_previous};
+use crate::merge::merge;
 use crate::ring::Ring;
 use crate::rows::{Cursor, Loaded};
 use crate::shared::Exchange;
 use crate::storage::Storage;
-use crate::unroll::unrolled;
 use crate::warp_state::Warp;
 
 /// What the launch passes, in the order of section 8; strides count elements.
@@ -101,13 +100,12 @@ pub unsafe fn partial<
         let q = (q as *const f32).add(kv_head * G * args.q_stride_head);
         Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::new(q, args.q_stride_head, lane)
     };
-    let warp = warp as usize;
     let exchange = Exchange::<G, D, W, PART>::new(args.shared);
     // SAFETY: the first `left` rows at k and v, `W * R` apart a step, are the warp's live ones; the warp's part of the
     // shared memory holds its ring, if it has one; the whole warp is here.
     unsafe {
         if STEPS > 0 {
-            let ring = Ring::<R, WORDS, STEPS>::new(exchange.part(warp), lane);
+            let ring = Ring::<R, WORDS, STEPS>::new(exchange.part(warp as usize), lane);
             walk_ring::<S, G, D, W, R, E, WORDS, HALF, SLOTS, STEPS>(&mut state, ring, k, v, left);
         } else {
             walk::<S, G, D, W, R, E, WORDS, HALF, SLOTS>(&mut state, k, v, left);
@@ -117,9 +115,10 @@ pub unsafe fn partial<
     // SAFETY: these are this warp's parts of the block's shared memory; every thread of the block passes the barrier
     // that stands between the writes of all warps and the reads of the merge.
     unsafe {
-        state.publish(exchange.acc(warp), exchange.m(warp), exchange.s(warp));
+        let own = warp as usize;
+        state.publish(exchange.acc(own), exchange.m(own), exchange.s(own), W);
         thread::sync_threads();
-        merge::<G, D, W, PART>(args, &exchange, kv_head, split as usize);
+        merge::<G, D, W, PART>(args, &exchange, warp, lane);
     }
 }
 
@@ -191,86 +190,11 @@ unsafe fn walk_ring<
             v.pass_step();
             unrequested -= step;
         }
-        Ring::<R, WORDS, STEPS>::wait();
-        // SAFETY: all but the last STEPS - 1 requests, so the one of this step, are there; the whole warp is here.
+        // SAFETY: this step was requested, and STEPS - 1 after it; the whole warp is here.
         unsafe { state.step(&ring, left as u32) };
         ring.turn();
         left -= step;
     }
     // No copy is on its way: the last requests were for no row. Other lanes may still read what the merge will overwrite.
     warp::sync_mask(u32::MAX);
-}
-
-/// Section 5, "warps merge in order": four dimensions of one head a thread and turn.
-///
-/// # Safety
-/// All warps have published, with a barrier in between, and are whole; the scratch is laid out as section 2 says.
-#[inline(always)]
-unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: usize>(
-    args: &Args,
-    exchange: &Exchange<G, D, W, PART>,
-    kv_head: usize,
-    split: usize,
-) {
-    // Items of a head are a multiple of a warp's lanes, so the warp takes or leaves a turn as a whole.
-    const { assert!((D / 4).is_multiple_of(32)) };
-    let lane = warp::lane_id();
-    let mut item = thread::threadIdx_x() as usize;
-    while item < G * D / 4 {
-        let g = item / (D / 4);
-        let d = item % (D / 4) * 4;
-
-        // A warp's items are of one head. Lane w takes warp w's maximum, sum and factor, and brings them to the others.
-        let own = if lane < W as u32 { lane as usize } else { 0 };
-        // SAFETY: g < G, published by warp `own`.
-        let (m_own, s_own) = unsafe { (exchange.m(own).add(g).read(), exchange.s(own).add(g).read()) };
-        // M = max over w of m_w.
-        let mut top = max(LOWEST, m_own);
-        unrolled!(level in 0..5, {
-            top = max(top, warp::shuffle_xor_f32(top, 16 >> level as u32));
-        });
-        let f_own = exp(sub(m_own, top));
-
-        // S = fma(s_w, f_w, S), A[d] = fma(acc_w[d], f_w, A[d]), from +0, for w = 0 ... W-1.
-        let mut s = 0.0;
-        let mut a = [0.0; 4];
-        unrolled!(w in 0..W, {
-            // SAFETY: g < G and d + 3 < D, published by warp w; d is a multiple of 4, so the four are aligned.
-            let acc_w = unsafe { read_four(exchange.acc(w).add(g * D + d)) };
-            let f = warp::shuffle_f32(f_own, w as u32);
-            s = fma(warp::shuffle_f32(s_own, w as u32), f, s);
-            unrolled!(i in 0..4, {
-                a[i] = fma(acc_w[i], f, a[i]);
-            });
-        });
-
-        let place = (kv_head * G + g) * args.n_splits as usize + split;
-        // SAFETY: `place` is below num_q_heads * n_splits, and every (head, split, dimension) has one writer in the
-        // grid; part_acc is 16-byte aligned and d a multiple of 4.
-        unsafe {
-            args.part_acc.add(place * D + d).cast::<F32x4>().write(F32x4::new(a));
-            if d == 0 {
-                args.part_m.add(place).write(top);
-                args.part_s.add(place).write(s);
-            }
-        }
-        item += 32 * W;
-    }
-}
-
-/// Four floats in one access: read whole as an integer and taken apart in registers. (Reading the lanes of an `F32x4`
-/// becomes four scalar loads, because the place of each is known to be aligned only as an f32.)
-///
-/// # Safety
-/// `address` is a multiple of 16 and the four floats there are readable.
-#[inline(always)]
-unsafe fn read_four(address: *const f32) -> [f32; 4] {
-    // SAFETY: this function's own contract; any bits are a u128.
-    let bits = unsafe { address.cast::<u128>().read() };
-    [
-        f32::from_bits(bits as u32),
-        f32::from_bits((bits >> 32) as u32),
-        f32::from_bits((bits >> 64) as u32),
-        f32::from_bits((bits >> 96) as u32),
-    ]
 }

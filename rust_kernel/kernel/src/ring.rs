@@ -2,6 +2,7 @@
 //!
 //! A lane copies exactly the vectors that it reads later, 16 bytes at a time. So it waits for its own copies alone, and
 //! no barrier is needed. While one step is computed the next ones are on their way, without a register to hold them.
+//! K and V of a step are waited for one after the other, as the scores need no V.
 
 use core::marker::PhantomData;
 
@@ -43,8 +44,8 @@ impl<const R: usize, const WORDS: usize, const STEPS: usize> Ring<R, WORDS, STEP
         Self { now: first, next: first, end: first + STEPS as u32 * Self::PLACE, rows: PhantomData }
     }
 
-    /// Requests the next `R` rows, as one group of copies: the first `live`, and +0 for the others. Where no row is
-    /// live the group is empty, so that the count of groups tells the steps apart all the same.
+    /// Requests the next `R` rows, those of K as one group of copies and those of V as the next: the first `live`, and +0
+    /// for the others. Where no row is live the groups are empty, so that their count tells the steps apart all the same.
     ///
     /// # Safety
     /// The first `min(live, R)` rows at both cursors are live; the ring is `STEPS` steps' rows of shared memory, aligned
@@ -54,10 +55,12 @@ impl<const R: usize, const WORDS: usize, const STEPS: usize> Ring<R, WORDS, STEP
         // SAFETY: the places of K and V are R rows each; this lane reads what it copies there after the next wait
         // alone, and has read, earlier in its own order, what the copies overwrite.
         unsafe {
-            let v_place = self.next + R as u32 * Self::ROW;
             if live > 0 {
                 copy_rows::<R, WORDS>(self.next, Self::ROW, k, live);
-                copy_rows::<R, WORDS>(v_place, Self::ROW, v, live);
+            }
+            ptx_asm!("cp.async.commit_group;", clobber("memory"));
+            if live > 0 {
+                copy_rows::<R, WORDS>(self.next + R as u32 * Self::ROW, Self::ROW, v, live);
             }
             ptx_asm!("cp.async.commit_group;", clobber("memory"));
         }
@@ -77,18 +80,20 @@ impl<const R: usize, const WORDS: usize, const STEPS: usize> Ring<R, WORDS, STEP
         if after == self.end { after - STEPS as u32 * Self::PLACE } else { after }
     }
 
-    /// Waits until every step is there but the `STEPS - 1` that were requested last.
+    /// Waits until every group of copies is there but the `newer` that were requested last, 2 to 5.
     #[inline(always)]
-    pub fn wait() {
+    fn wait(newer: usize) {
+        const { assert!(matches!(STEPS, 0 | 2 | 3), "wait for that many steps, too") };
         // SAFETY: waits for this lane's own copies, all but the last groups, and touches nothing.
         unsafe {
-            if STEPS == 2 {
-                ptx_asm!("cp.async.wait_group 1;", clobber("memory"));
-            } else if STEPS == 3 {
+            if newer == 2 {
                 ptx_asm!("cp.async.wait_group 2;", clobber("memory"));
+            } else if newer == 3 {
+                ptx_asm!("cp.async.wait_group 3;", clobber("memory"));
+            } else if newer == 4 {
+                ptx_asm!("cp.async.wait_group 4;", clobber("memory"));
             } else {
-                // Right for any number of steps, if not the least wait.
-                ptx_asm!("cp.async.wait_group 0;", clobber("memory"));
+                ptx_asm!("cp.async.wait_group 5;", clobber("memory"));
             }
         }
     }
@@ -114,16 +119,19 @@ impl<const R: usize, const WORDS: usize, const STEPS: usize> Ring<R, WORDS, STEP
 }
 
 /// # Safety
-/// Both methods: the step at hand was requested, and this lane has waited for it.
+/// Both methods: the step at hand was requested, and after it `STEPS - 1` others. Each waits for its own rows.
 impl<const R: usize, const WORDS: usize, const STEPS: usize> Rows<R, WORDS> for Ring<R, WORDS, STEPS> {
     #[inline(always)]
     unsafe fn k(&self) -> [[u32; WORDS]; R] {
+        // Newer are the step's V and two groups of each other step.
+        Self::wait(2 * STEPS - 1);
         // SAFETY: this function's own contract.
         unsafe { Self::read(self.now) }
     }
 
     #[inline(always)]
     unsafe fn v(&self) -> [[u32; WORDS]; R] {
+        Self::wait(2 * STEPS - 2);
         // SAFETY: likewise.
         unsafe { Self::read(self.now + R as u32 * Self::ROW) }
     }

@@ -62,7 +62,8 @@ impl Shape {
     pub(crate) const fn part(&self) -> usize {
         let ring = self.ring();
         let part = if ring > self.accumulators() { ring } else { self.accumulators() };
-        assert!(part == self.accumulators() || part >= self.accumulators() + self.sums(), "the sums fit nowhere");
+        let room = self.accumulators() + self.warps * self.sums();
+        assert!(part == self.accumulators() || part >= room, "the sums fit nowhere");
         part
     }
 
@@ -87,8 +88,10 @@ impl Shape {
     }
 }
 
-/// Where the warps leave their results. Each warp's part of `PART` bytes begins with `acc`, `[G, D]`; `m` and `s`,
-/// `[G]` each, follow it if the part goes on, and stand behind all parts if not.
+/// Where the warps leave their results. Each warp's part of `PART` bytes begins with `acc`, `[G, D]`, four dimensions
+/// where [`place_of_four`] says. `m` and `s` are `[G, W]` each, so that what the lanes of a merging warp read lies in as
+/// many banks. They stand behind all parts; but where a part goes on behind `acc`, each has arrays of its own there, and
+/// uses the column of its warp.
 pub struct Exchange<const G: usize, const D: usize, const W: usize, const PART: usize> {
     base: *mut u8,
 }
@@ -111,17 +114,26 @@ impl<const G: usize, const D: usize, const W: usize, const PART: usize> Exchange
         self.part(warp).cast()
     }
 
+    /// A warp's maxima, of each head `W` floats further.
     #[inline(always)]
     pub fn m(&self, warp: usize) -> *mut f32 {
-        if const { PART > 4 * G * D } {
-            self.acc(warp).wrapping_add(G * D)
-        } else {
-            self.acc(W).wrapping_add(warp * 2 * G)
-        }
+        let arrays = if const { PART > 4 * G * D } { self.acc(warp).wrapping_add(G * D) } else { self.acc(W) };
+        arrays.wrapping_add(warp)
     }
 
+    /// A warp's sums, likewise.
     #[inline(always)]
     pub fn s(&self, warp: usize) -> *mut f32 {
-        self.m(warp).wrapping_add(G)
+        self.m(warp).wrapping_add(G * W)
     }
+}
+
+/// Where in a head's accumulators the four dimensions from `dim` on stand, `dim` being a multiple of 4.
+///
+/// Lanes that hold eight dimensions in a row store every other four at once, of which those of lanes l and l + 4 would
+/// meet in the same banks. So in every other 32 dimensions neighbouring fours change places.
+#[inline(always)]
+pub const fn place_of_four(dim: usize) -> usize {
+    let four = dim / 4;
+    4 * (four ^ (four >> 3 & 1))
 }

@@ -1,4 +1,4 @@
-//! Loops that leave no loop behind.
+//! Loops that leave no loop behind, and loops that stay.
 
 /// `unrolled!(i in 0..N { body })`: N copies of the body, with `i` a constant `usize` in each.
 ///
@@ -18,3 +18,11 @@ macro_rules! unrolled {
     }};
 }
 pub(crate) use unrolled;
+
+/// Tells ptxas to leave the loop whose body this stands in as it is. Of one that is rarely gone through twice, more copies
+/// only cost registers and a longer way through the instruction cache.
+#[inline(always)]
+pub fn keep_rolled() {
+    // SAFETY: a directive; no instruction comes of it.
+    unsafe { ::cuda_device::ptx_asm!(".pragma \"nounroll\";") };
+}

@@ -8,6 +8,7 @@ use crate::arith::{LOWEST, add, div, exp, fma, max, mul, sub};
 use crate::butterfly::{exchange, finish, home, max_over_rows, sum_over_rows};
 use crate::memory::load_16;
 use crate::rows::Rows;
+use crate::shared::place_of_four;
 use crate::storage::Storage;
 use crate::unroll::unrolled;
 
@@ -86,12 +87,10 @@ impl<
     pub unsafe fn step<Source: Rows<R, WORDS>>(&mut self, rows: &Source, left: u32) {
         // SAFETY: this function's own contract.
         let score = self.scores(&unsafe { rows.k() }, left);
-        // V is asked for before the vote that ends this stretch of code, so that it is there after it.
-        // SAFETY: likewise.
-        let v_rows = unsafe { rows.v() };
         self.raise_maximum(&score);
         let p = self.weights(&score);
-        self.accumulate(&p, &v_rows);
+        // SAFETY: likewise.
+        self.accumulate(&p, &unsafe { rows.v() });
     }
 
     /// Section 5.1: the scores that this lane carries.
@@ -186,40 +185,41 @@ impl<
         });
     }
 
-    /// Leaves the warp's accumulators at `acc`, `[G, D]`, and its maxima and sums at `m` and `s`, `[G]` each.
+    /// Leaves the warp's accumulators at `acc`, `[G, D]` as [`place_of_four`] says, and its maxima and sums at `m` and `s`,
+    /// those of each head `stride` floats after the last one's.
     ///
     /// # Safety
     /// All three are this warp's part of the block's shared memory, `acc` 16-byte aligned; all lanes are here.
     #[inline(always)]
-    pub unsafe fn publish(&self, acc: *mut f32, m: *mut f32, s: *mut f32) {
+    pub unsafe fn publish(&self, acc: *mut f32, m: *mut f32, s: *mut f32, stride: usize) {
         unrolled!(g in 0..G, {
             unrolled!(c in 0..E / 4, {
                 let a = &self.acc[g];
                 let four = F32x4::new([a[4 * c], a[4 * c + 1], a[4 * c + 2], a[4 * c + 3]]);
-                // SAFETY: dim(4c) + 3 < D, a multiple of 4 floats from an aligned base, and no other lane's.
-                unsafe { acc.add(g * D + self.dim(4 * c)).cast::<F32x4>().write(four) };
+                // SAFETY: the place of dim(4c) < D is a multiple of 4 floats from an aligned base, and no other lane's.
+                unsafe { acc.add(g * D + place_of_four(self.dim(4 * c))).cast::<F32x4>().write(four) };
             });
         });
 
         let mut sum = [0.0; SLOTS];
+        let mut head = [G as u32; SLOTS];
         unrolled!(i in 0..SLOTS, {
             sum[i] = sum_over_rows::<R>(self.l[i]);
         });
-        // Lane g takes head g's pair from the lane that carries it.
-        let (mut own_m, mut own_s) = (0.0, 0.0);
         unrolled!(g in 0..G, {
             let (carrier, slot) = home(g, R * G);
-            let (m_g, s_g) = (warp::shuffle_f32(self.m[slot], carrier), warp::shuffle_f32(sum[slot], carrier));
-            own_m = if self.lane == g as u32 { m_g } else { own_m };
-            own_s = if self.lane == g as u32 { s_g } else { own_s };
+            head[slot] = if self.lane == carrier { g as u32 } else { head[slot] };
         });
-        if (self.lane as usize) < G {
-            // SAFETY: lane < G, and no other lane writes these places.
-            unsafe {
-                m.add(self.lane as usize).write(own_m);
-                s.add(self.lane as usize).write(own_s);
+        unrolled!(i in 0..SLOTS, {
+            if head[i] < G as u32 {
+                let place = head[i] as usize * stride;
+                // SAFETY: the place of a head, which one lane of the warp carries.
+                unsafe {
+                    m.add(place).write(self.m[i]);
+                    s.add(place).write(sum[i]);
+                }
             }
-        }
+        });
     }
 }
 
