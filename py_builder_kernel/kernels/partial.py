@@ -161,8 +161,9 @@ class _Partial:
         if ring is None:
             self.staging = RegisterStaging(f, self.lanes, k, v)
         else:
-            shared = self.module.dynamic_shared()
-            self.staging = RingStaging(f, k, v, ring=ring, shared=shared, thread=(self.lane, self.warp))
+            shared, part = self.module.dynamic_shared(), part_bytes(self.spec, ring)
+            thread = (self.lane, self.warp)
+            self.staging = RingStaging(f, k, v, ring=ring, part_bytes=part, shared=shared, thread=thread)
         self.loaders = (k, v)
 
     def _prefetch(self) -> None:

@@ -2,7 +2,7 @@
 
 - Registers: the next step's K is requested as soon as this step's scores exist, its V as soon as this step's values
   are added, into the registers that have just been used up.
-- A ring of two or three steps in shared memory, filled by asynchronous copies: the whole next step is requested before
+- A ring of two steps or more in shared memory, filled by asynchronous copies: the whole next step is requested before
   this one has come, and its registers are free. Each lane copies exactly what it reads, so no warp waits for another
   one, and K is waited for without V, which comes while the scores are computed.
 
@@ -206,13 +206,21 @@ class RingStaging(Staging):
     """
 
     def __init__(
-        self, f: Function, k: RowLoader, v: RowLoader, *, ring: RingShape, shared: Symbol, thread: Thread
+        self,
+        f: Function,
+        k: RowLoader,
+        v: RowLoader,
+        *,
+        ring: RingShape,
+        part_bytes: int,
+        shared: Symbol,
+        thread: Thread,
     ) -> None:
         self._f, self._k, self._v, self._ring = f, k, v, ring
         lanes = k.lanes
         lane, warp = thread
         self._step = _step_bytes(lanes, k.rows)
-        base = f.new("mad.lo.u32", warp, ring.steps * self._step, f.new("mov.u32", shared))
+        base = f.new("mad.lo.u32", warp, part_bytes, f.new("mov.u32", shared))
         self._reading = f.new("mad.lo.u32", lane, lanes.vec * lanes.storage.size, base)
         self._filling = f.new("mov.u32", self._reading)
         self._end = f.new("add.u32", self._reading, ring.steps * self._step)
