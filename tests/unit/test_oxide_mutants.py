@@ -65,8 +65,7 @@ def test_an_oxide_mutant_is_ptx(mutant: Mutant) -> None:
 
 def test_the_rust_kernels_have_the_faults_of_the_builders() -> None:
     ours = {mutant.name.removeprefix("oxide-") for mutant in mutants()}
-    # Only the builder's merge takes the place of rows that other warps may still read.
-    theirs = {mutant.name for mutant in builder_mutants()} - {"missing-barrier-drained"}
+    theirs = {mutant.name for mutant in builder_mutants()}
     assert theirs <= ours
 
 

@@ -82,20 +82,18 @@ def _mask_by_context() -> Edit:
 def _swap_group_index() -> Edit:
     # Head n·G + g becomes head g·num_kv_heads + n: base n, stride num_kv_heads.
     def swap(text: str) -> str:
-        text = substitute(r"mul\.lo\.u32 (%r\d+), (%r\d+), \d+;", r"mov.u32 \1, \2;")(text)
-        stride = re.search(r"shl\.b64 (%rd\d+), %rd\d+, 2;", text)
+        # Behind the stride between the heads of q, in bytes, the phase computes where they are and nothing else.
+        stride = re.search(r"ld\.param\.u64 (%rd\d+), \[q_stride_head\];\n *shl\.b64 (%rd\d+), \1, 2;\n", text)
         if stride is None:
             raise StaleMutantError("no stride between the heads of q")
         factor = (
             "    .reg .b32 %mutant_r;\n    .reg .b64 %mutant_rd;\n    mov.u32 %mutant_r, %nctaid.x;\n"
-            "    cvt.u64.u32 %mutant_rd, %mutant_r;\n"
+            f"    cvt.u64.u32 %mutant_rd, %mutant_r;\n    mul.lo.u64 {stride[2]}, {stride[2]}, %mutant_rd;\n"
         )
-        register = stride[1]
-        return substitute(
-            r"^ *mad\.wide\.u32 .*\n", lambda m: f"{m[0]}{factor}    mul.lo.u64 {register}, {register}, %mutant_rd;\n"
-        )(text)
+        pointer = substitute(r"mul\.lo\.u32 (%r\d+), (%r\d+), \d+;", r"mov.u32 \1, \2;")(text[stride.end() :])
+        return text[: stride.end()] + substitute(r"^ *mad\.wide\.u32 .*\n", rf"\g<0>{factor}")(pointer)
 
-    return within(Place(PARTIAL, "load q"), swap)
+    return within(Place(PARTIAL, "addresses"), swap)
 
 
 def _without_barrier(entry: str) -> Edit:
@@ -122,18 +120,11 @@ def early_rows() -> Edit:
     return inside(Part(PARTIAL), substitute(r"^(.*)prefetch\.global\.L2 (\[.*\]);", load))
 
 
-def _without_drain() -> Edit:
-    return within(Place(PARTIAL, "drained"), substitute(r"^ *bar\.sync 0;\n", ""))
-
-
 def _swap_warps() -> Edit:
-    # Each warp's share begins with the load of its accumulators: exchange the second and the third.
-    def swap(text: str) -> str:
-        parts = re.split(r"(?m)(?=^ *ld\.shared\.v4\.f32)", text)
-        parts[2:4] = [parts[3], parts[2]]
-        return "".join(parts)
-
-    return within(Place(PARTIAL, "merge"), _changing(swap))
+    # Each warp's share of a lane's four dimensions is four sums: exchange the second warp's and the third's.
+    share = r"(?:^ *fma\.rn\.f32 (%f\d+), %f\d+, %f\d+, \{0};\n){{4}}"
+    first, second, third = (f"(?P<w{warp}>{share.format(2 * warp + 2)})" for warp in range(3))
+    return within(Place(PARTIAL, "merge"), substitute(first + second + third, r"\g<w0>\g<w2>\g<w1>"))
 
 
 def _swap_classes() -> Edit:
@@ -148,10 +139,6 @@ def _swap_classes() -> Edit:
         return text[:at] + changed
 
     return within(Place(REDUCE, "merge"), swap)
-
-
-def _changing(change: Edit) -> Edit:
-    return substitute(r"(?s)\A.*\Z", lambda match: change(match[0]))
 
 
 def _unfused(place: Place, which: int) -> Edit:
@@ -199,10 +186,6 @@ def mutants() -> tuple[Mutant, ...]:
             *(_without_barrier(PARTIAL), FULL_SPLIT),
         ),
         _ptx(
-            *("missing-barrier-drained", "warps exchange in memory that others still read rows from", "executes"),
-            *(_without_drain(), FULL_SPLIT),
-        ),
-        _ptx(
             *("missing-wait", "a step computes with rows that are still on their way", "executes"),
             *(_without_wait(), FULL_SPLIT),
         ),
@@ -240,7 +223,7 @@ def mutants() -> tuple[Mutant, ...]:
         ),
         _ptx(
             *("unfused-fma-sums", "one product of the split sums is rounded before it is added", "bits"),
-            *(_unfused(Place(REDUCE, "sums"), 3), MANY_SPLITS),
+            *(_unfused(Place(REDUCE, "sums"), 4), MANY_SPLITS),
         ),
         _ptx(
             *("flushed-denormals", "the products of the values flush denormals to zero", "bits"),
