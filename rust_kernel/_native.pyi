@@ -632,8 +632,9 @@ class SplitKDecode:
     RuntimeWarning says so. Every kernel that a `kv_len` up to the capacity can ask for is assembled and loaded here.
 
     Raises PlanError, TypeError or ValueError for what is not supported, PtxSetError for a `ptx_dir` that does not
-    belong to this library and for a kernel that the PTX has not, DeviceUnavailableError without driver or device and for a device older than all PTX,
-    ContextError where no context is current and no device is named, and CudaError for what the driver refuses.
+    belong to this library and for a kernel that the PTX has not, DeviceUnavailableError without driver or device and
+    for a device older than all PTX, ContextError where no context is current and no device is named, and CudaError for
+    what the driver refuses.
     """
 
     def __new__(

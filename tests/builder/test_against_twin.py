@@ -80,7 +80,7 @@ def test_many_steps_a_warp() -> None:
     check(plan, q, k, v)
 
 
-@pytest.mark.parametrize("edit", ["cp.async.wait_group 2;", "cp.async.commit_group;"])
+@pytest.mark.parametrize("edit", ["cp.async.wait_group 5;", "cp.async.wait_group 4;", "cp.async.commit_group;"])
 def test_a_missing_wait_is_reported(edit: str) -> None:
     """The machine lands an asynchronous copy when it is waited for, and not before."""
     plan = make_plan(kv_len=130, num_q_heads=4, num_kv_heads=1, policy="fixed:1")

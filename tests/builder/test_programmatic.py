@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -89,9 +89,12 @@ def waiting_reduce(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = build.BuiltModule(built.text, built.target, built.version, entries)
     monkeypatch.setattr(gpu_module, "build_module", lambda *_: made)
     module = SimpleNamespace(load=lambda _: None, get_function=lambda name: SimpleNamespace(ptr=name))
+    FakeDevice.attributes_set.clear()
     cuda = SimpleNamespace(
         function=SimpleNamespace(Module=lambda: module),
-        driver=SimpleNamespace(CUDADriverError=RefusedError),
+        driver=SimpleNamespace(
+            CUDADriverError=RefusedError, funcSetAttribute=lambda *given: FakeDevice.attributes_set.append(given)
+        ),
         Device=lambda _: FakeDevice(),
         runtime=SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RefusedError),
     )
@@ -101,6 +104,8 @@ def waiting_reduce(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 class FakeDevice:
     id, compute_capability, attributes = 0, "90", {"MultiProcessorCount": 132}
+    # (function, attribute, value) of each `funcSetAttribute`.
+    attributes_set: ClassVar[list[tuple[str, int, int]]] = []
 
     def __enter__(self) -> None: ...
 
@@ -110,6 +115,8 @@ class FakeDevice:
 def test_a_module_is_loaded_with_what_launches_its_kernels(waiting_reduce: Any) -> None:
     kernels = gpu_module.Gpu().load(waiting_reduce)
     assert [kernel.programmatic is not None for kernel in kernels.values()] == [True, False]
+    # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, for the one that is to start beside others.
+    assert FakeDevice.attributes_set == [("splitk_reduce_d256", 9, 100)]
 
 
 def test_without_cuda_bindings_nothing_is_loaded_and_one_line_says_why(
