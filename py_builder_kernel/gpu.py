@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from py_builder_kernel.build import BuiltModule, Dim3, build_module
 from py_builder_kernel.checks import whole_number
-from py_builder_kernel.errors import DeviceUnavailableError
+from py_builder_kernel.errors import ArgumentValueError, DeviceUnavailableError
 from py_builder_kernel.programmatic import Programmatic, programmatic
 from py_builder_kernel.ptx.target import TARGETS
 from rust_kernel.plan import DeviceProfile, profiles
@@ -68,6 +68,7 @@ class Gpu:
         self.index = int(self.context.id)
         self.arch = int(self.context.compute_capability)
         self.sms = int(self.context.attributes["MultiProcessorCount"])
+        self._shared_per_block = int(self.context.attributes["MaxSharedMemoryPerBlockOptin"])
 
     @property
     def target(self) -> str:
@@ -84,10 +85,15 @@ class Gpu:
     def load(self, entries: Iterable[str]) -> Mapping[str, Kernel]:
         """Load one module with the entries, and make every kernel ready to launch.
 
-        Raises `DeviceUnavailableError` when the driver refuses the text, with its version and the driver's, and where
-        kernels that wait for the one before them (`KernelInfo.programmatic`) have no cuda-bindings to be launched with.
+        Raises `ArgumentValueError` for a tile that takes more shared memory than a block of the device may have, and
+        `DeviceUnavailableError` when the driver refuses the text, with its version and the driver's, and where kernels
+        that wait for the one before them (`KernelInfo.programmatic`) have no cuda-bindings to be launched with.
         """
         built = build_module(entries, self.target)
+        for entry, info in built.entries.items():
+            if info.dynamic_shared_bytes > self._shared_per_block:
+                allowed = f"0 to {self._shared_per_block} on device {self.index}"
+                raise ArgumentValueError(f"shared memory of {entry} in bytes", info.dynamic_shared_bytes, allowed)
         early = programmatic() if any(info.programmatic for info in built.entries.values()) else None
         with self.context:
             module = self._cupy.cuda.function.Module()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -82,7 +82,8 @@ def refusing_cupy() -> Any:
         raise RefusedError("CUDA_ERROR_UNSUPPORTED_PTX_VERSION:\nan unsupported toolchain")
 
     class Device(contextlib.nullcontext[None]):
-        id, compute_capability, attributes = 0, "90", {"MultiProcessorCount": 132}
+        id, compute_capability = 0, "90"
+        attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 132, "MaxSharedMemoryPerBlockOptin": 227 * 1024}
 
     cuda = SimpleNamespace(
         runtime=SimpleNamespace(getDeviceCount=lambda: 1, driverGetVersion=lambda: 12040),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import py_builder_kernel
-from py_builder_kernel import DeviceUnavailableError, build, build_module
+from py_builder_kernel import ArgumentValueError, DeviceUnavailableError, build, build_module
 from py_builder_kernel import gpu as gpu_module
 from py_builder_kernel.gpu import Kernel
 from py_builder_kernel.programmatic import programmatic
@@ -103,7 +103,8 @@ def waiting_reduce(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 class FakeDevice:
-    id, compute_capability, attributes = 0, "90", {"MultiProcessorCount": 132}
+    id, compute_capability = 0, "90"
+    attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 132, "MaxSharedMemoryPerBlockOptin": 227 * 1024}
     # (function, attribute, value) of each `funcSetAttribute`.
     attributes_set: ClassVar[list[tuple[str, int, int]]] = []
 
@@ -117,6 +118,17 @@ def test_a_module_is_loaded_with_what_launches_its_kernels(waiting_reduce: Any) 
     assert [kernel.programmatic is not None for kernel in kernels.values()] == [True, False]
     # CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, for the one that is to start beside others.
     assert FakeDevice.attributes_set == [("splitk_reduce_d256", 9, 100)]
+
+
+def test_a_tile_that_no_block_has_room_for_is_refused_by_its_size(
+    waiting_reduce: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu_module, "build_module", build_module)
+    entry = "splitk_partial_f16_g8_d256_w32r8"
+    with pytest.raises(
+        ArgumentValueError, match=rf"^shared memory of {entry} in bytes is 264192; allowed: 0 to 232448"
+    ):
+        gpu_module.Gpu().load((entry,))
 
 
 def test_without_cuda_bindings_nothing_is_loaded_and_one_line_says_why(
