@@ -11,7 +11,7 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import check_files
 from diffcheck.cli.tables import rich_table
-from diffcheck.cli.words import cases_of, words_of
+from diffcheck.cli.words import cases_of, exact_arms_of
 from diffcheck.errors import BadInputError
 from diffcheck.profile.model import Profile
 from diffcheck.profile.table import profile_table
@@ -20,7 +20,6 @@ from diffcheck.receipts.write import write_json
 from diffcheck.review.markdown import markdown_table
 
 if TYPE_CHECKING:
-    from diffcheck.arms import DeviceArm
     from diffcheck.cases import Case
 
 
@@ -50,7 +49,7 @@ def profile_command(
     if (output is None) == (read is None):
         raise BadInputError("output", str(output or "none"), "-o FILE or --read RECEIPT")
     check_files(output)
-    made = _read(read) if read else _watched(cases_of(heads, storages, kv_lens), words_of(arms), lock)
+    made = _read(read) if read else _watched(cases_of(heads, storages, kv_lens), arms, lock)
     if output is not None:
         write_json(output, made)
     if markdown:
@@ -74,7 +73,7 @@ def _read(path: Path) -> Profile:
     return found
 
 
-def _watched(cases: tuple[Case, ...], names: tuple[str, ...], lock: Path | None) -> Profile:
+def _watched(cases: tuple[Case, ...], names: str, lock: Path | None) -> Profile:
     from diffcheck.ab.gpu import GpuBench
     from diffcheck.ab.lock import gpu_lock, lock_path
     from diffcheck.ab.source import source_state
@@ -83,7 +82,7 @@ def _watched(cases: tuple[Case, ...], names: tuple[str, ...], lock: Path | None)
     from diffcheck.receipts.ab.host import AbTool
     from diffcheck.version import CONTRACT, tool_version
 
-    arms = _arms(names)
+    arms = exact_arms_of(names)
     bench = GpuBench(what="profile")
     version = ncu_version()
     asked = Asked(cases, arms, bench.target, bench.profile)
@@ -98,17 +97,6 @@ def _watched(cases: tuple[Case, ...], names: tuple[str, ...], lock: Path | None)
         ncu_version=version,
         launches=launches,
     )
-
-
-def _arms(names: tuple[str, ...]) -> tuple[DeviceArm, ...]:
-    """Return the arms. Raises `BadInputError` for one that has no two kernels to look at."""
-    from diffcheck.arms import select_arms
-    from diffcheck.timing.run import require_exact
-
-    chosen = select_arms(names)
-    for arm in chosen:
-        require_exact([arm])
-    return chosen
 
 
 def register(app: typer.Typer) -> None:

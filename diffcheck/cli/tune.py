@@ -11,7 +11,7 @@ import typer
 from diffcheck import terminal
 from diffcheck.cli.options import TilesFile, check_files, load_tiles
 from diffcheck.cli.tune_table import show_tune
-from diffcheck.cli.words import cases_of, numbers_of, words_of
+from diffcheck.cli.words import cases_of, exact_arms_of, numbers_of, words_of
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.provenance import recorded_command
 from diffcheck.receipts.write import write_json, write_text
@@ -83,16 +83,12 @@ def _asked(
     tiles: Path | None,
 ) -> Asked:
     from diffcheck.ab.sampler import Pace
-    from diffcheck.arms import select_arms
-    from diffcheck.timing.run import require_exact
     from diffcheck.tune.run import Asked
     from diffcheck.tune.variants import Sweep
     from rust_kernel.plan import TileTable
 
     arms, heads, storages, kv_lens = calls
-    chosen = select_arms(words_of(arms))
-    for arm in chosen:
-        require_exact([arm])
+    chosen = exact_arms_of(arms)
     return Asked(
         cases=cases_of(heads, storages, kv_lens),
         arms=chosen,

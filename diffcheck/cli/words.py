@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from diffcheck.errors import BadInputError, choose
 
 if TYPE_CHECKING:
+    from diffcheck.arms import DeviceArm
     from diffcheck.cases import Case
 
 
@@ -46,3 +47,14 @@ def cases_of(heads: str, storages: str, kv_lens: str) -> tuple[Case, ...]:
         for pair in pairs
         for kv_len in numbers_of("kv-lens", kv_lens)
     )
+
+
+def exact_arms_of(arms: str) -> tuple[DeviceArm, ...]:
+    """Return the arms. Raises `BadInputError` for one that does not exist or need not have the reference's bits."""
+    from diffcheck.arms import select_arms
+    from diffcheck.timing.run import require_exact
+
+    chosen = select_arms(words_of(arms))
+    for arm in chosen:
+        require_exact([arm])
+    return chosen
