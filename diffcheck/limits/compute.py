@@ -80,9 +80,8 @@ def limit_of(shape: PartialSpec, sass: SassKernel, profile: DeviceProfile, call:
     ring = ring_bytes(shape, target)
     flight = flight_bytes(shape, ring)
     needed = round(device.gigabytes_per_second * 1000.0 * call.latency_us / profile.sms)
-    tail = (
-        pipes[0].clocks * shape.warps + 2 * shape.warps * (shape.acc_bytes + shape.sums_bytes) / SHARED_BYTES_PER_CLOCK
-    ) / clocks_per_us
+    merge_bytes = shape.warps * (shape.acc_bytes + shape.sums_bytes)
+    tail = (pipes[0].clocks * shape.warps + 2 * merge_bytes / SHARED_BYTES_PER_CLOCK) / clocks_per_us
     by_flight = flight / (call.latency_us * clocks_per_us)
     rates: dict[Literal["memory", "bytes in flight", "instructions"], float] = {
         "memory": memory,

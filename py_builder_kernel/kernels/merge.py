@@ -6,7 +6,6 @@ every bank once; behind all parts are `m[head][warp]` and `s[head][warp]`, 4 eac
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from py_builder_kernel.kernels.butterfly import Ownership
@@ -83,7 +82,7 @@ class Merge:
         tasks = self.spec.group * self.quads
         read = [self._read(first, first + warps <= tasks, tasks) for first in range(0, tasks, warps)]
         for task in read:
-            with nullcontext() if task.none is None else f.skipped_if(task.none, "no_task", uniform=True):
+            with f.skipped_if(task.none, "no_task", uniform=True):
                 self._merge(task)
         f.emit("ret")
 
@@ -125,7 +124,7 @@ class Merge:
             acc=[f.regs(F32, 4) for _ in range(self.spec.warps)],
         )
         address = f.new("mad.lo.u32", lane, 4, f.new("mad.lo.u32", task.head, 4 * self.spec.warps, self.base))
-        with nullcontext() if task.none is None else f.skipped_if(task.none, "not_read", uniform=True):
+        with f.skipped_if(task.none, "not_read", uniform=True):
             there = f.new("setp.lt.u32", lane, self.spec.warps)
             f.emit("ld.shared.f32", task.m, at_shared(address, self.m_offset), guard=there)
             f.emit("ld.shared.f32", task.s, at_shared(address, self.s_offset), guard=there)

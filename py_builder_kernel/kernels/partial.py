@@ -88,6 +88,8 @@ class _Partial:
         self.params = params
         self.lanes = spec.lane_map
         self.own = Ownership(spec.rows, spec.group)
+        self.ring = ring_shape(spec, f.target)
+        self.part_bytes = part_bytes(spec, self.ring)
 
     def emit(self) -> None:
         f = self.f
@@ -157,13 +159,11 @@ class _Partial:
         k = self._loader("k", params.k, params.k_stride_row, params.k_stride_head)
         v = self._loader("v", params.v, params.v_stride_row, params.v_stride_head)
         self.staging: Staging
-        ring = ring_shape(self.spec, f.target)
-        if ring is None:
+        if self.ring is None:
             self.staging = RegisterStaging(f, self.lanes, k, v)
         else:
-            shared, part = self.module.dynamic_shared(), part_bytes(self.spec, ring)
-            thread = (self.lane, self.warp)
-            self.staging = RingStaging(f, k, v, ring=ring, part_bytes=part, shared=shared, thread=thread)
+            shared, thread, part = self.module.dynamic_shared(), (self.lane, self.warp), self.part_bytes
+            self.staging = RingStaging(f, k, v, ring=self.ring, part_bytes=part, shared=shared, thread=thread)
         self.loaders = (k, v)
 
     def _prefetch(self) -> None:
@@ -292,5 +292,5 @@ class _Partial:
             n_splits=load_param(f, params.n_splits),
         )
         state = WarpState(self.lane, self.warp, self.m, sums, self.acc)
-        part = part_bytes(self.spec, ring_shape(self.spec, f.target))
-        Merge(f, self.module.dynamic_shared(), self.spec, state, place, part_bytes=part).emit(self.own)
+        shared = self.module.dynamic_shared()
+        Merge(f, shared, self.spec, state, place, part_bytes=self.part_bytes).emit(self.own)

@@ -8,7 +8,6 @@ waits for memory, so what can be requested early is. Shared memory does not depe
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from py_builder_kernel.kernels.dependent import can_start_early, let_next_start, wait_for_previous
@@ -146,7 +145,7 @@ class _Reduce:
         stride = CLASSES * self.spec.head_dim * 4
         for first, rows in self.batches:
             none = f.new("setp.le.s32", self.longest, first)
-            with f.skipped_if(none, "no_batch", uniform=True) if first else nullcontext():
+            with f.skipped_if(none if first else None, "no_batch", uniform=True):
                 for i, row in enumerate(rows, first):
                     for element in row:
                         f.emit("mov.f32", element, ZERO)

@@ -114,8 +114,11 @@ class Function:
         self.comment(f"phase: {name}")
 
     @contextmanager
-    def skipped_if(self, condition: Pred | Reg, name: str, *, uniform: bool = False) -> Iterator[None]:
-        """Lines inside are jumped over where `condition` holds; `uniform` promises that all threads of a warp agree."""
+    def skipped_if(self, condition: Pred | Reg | None, name: str, *, uniform: bool = False) -> Iterator[None]:
+        """Lines inside are jumped over where `condition` holds, None: never; `uniform` promises that a warp agrees."""
+        if condition is None:
+            yield
+            return
         end = self.label(name)
         self.emit("bra.uni" if uniform else "bra", end, guard=condition)
         yield
