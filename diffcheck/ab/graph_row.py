@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from diffcheck.ab.bench import Replayed
+from diffcheck.ab.calls import common_calls
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.executors.gpu import arguments, load_module, ready
@@ -23,15 +23,12 @@ from diffcheck.timing.sets import DeviceSets, count_sets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GRAPH_US = 4000.0
-"""A graph lasts about this long, so that its own start is a small part of it."""
-
 
 class GraphRow:
     """What rows of an A/B and of a sweep share: the graphs `fresh`, `read_floors` and `close` of `RowBench`.
 
-    The floors read what the first program reads. Without programs there is nothing to capture. `parts` divides the
-    calls of a graph where they are that many.
+    The floors read what the first program reads. Without programs there is nothing to capture. `parts` is as in
+    `common_calls`: every graph has as many calls, so that they share what a graph's start costs alike.
     """
 
     def __init__(
@@ -39,6 +36,7 @@ class GraphRow:
     ) -> None:
         self.buffer_sets = count_sets(case.kv_bytes, l2_bytes)
         self.calls = 1
+        self._us: dict[str, float] = {}
         self._case = case
         self._programs = programs
         self._target = target
@@ -50,14 +48,15 @@ class GraphRow:
                 # Not from a seed: what lies where also depends on what the driver gives; no two runs must share it.
                 self._arena = Arena(programs, self.buffer_sets, np.random.default_rng())
                 self._place(self._arena)
-                self.calls = self._count(parts)
+                self._us = {name: self._trial(name) for name in programs}
+                self.calls = common_calls(min(self._us.values()), self.buffer_sets, parts)
 
     def fresh(self, names: Sequence[str]) -> Sequence[Replayed]:
         """Place buffers and capture graphs anew; see `RowBench`."""
         with gpu_errors(f"row {self._case.name}, memory"):
             if self._arena is not None:
                 self._place(self._arena)
-            graphs = [self._captured(name) for name in names]
+            graphs = [self._captured(name, self._calls_of(name, names)) for name in names]
         replays = [partial(self._replay, graph) for graph in graphs]
         for replay in replays:
             replay()
@@ -78,9 +77,13 @@ class GraphRow:
             self._arena = None
             cupy.get_default_memory_pool().free_all_blocks()
 
-    def _captured(self, name: str) -> Captured:
+    def _calls_of(self, _name: str, _beside: Sequence[str]) -> int:
+        """Return how many calls a graph has that is replayed beside others; a row of unlike sides says it here."""
+        return self.calls
+
+    def _captured(self, name: str, calls: int) -> Captured:
         """Return a new graph of that name; a row that has others than programs and floors makes them here."""
-        return capture(self._thing(name), self.calls)
+        return capture(self._thing(name), calls)
 
     def _replay(self, graph: Captured) -> float:
         with gpu_errors(f"row {self._case.name}, {graph.name}"):
@@ -106,20 +109,11 @@ class GraphRow:
         first = next(iter(self._programs))
         return floor_candidates(self._case, self._programs[first], self._sets[first], self._target)
 
-    def _count(self, parts: int) -> int:
-        """Return how many calls every graph of the row has: what a graph's start costs is then shared out alike.
-
-        Whole passes over the copies that last about `GRAPH_US` for the fastest program.
-        """
-        wanted = 1
-        for name in self._programs:
-            trial = capture(self._thing(name), self.buffer_sets)
-            replay_us(trial)
-            each = replay_us(trial) / trial.calls
-            wanted = max(wanted, round(GRAPH_US / max(each, 0.1)))
-        unit = math.lcm(parts, self.buffer_sets)
-        unit = unit if wanted >= unit // 2 else self.buffer_sets
-        return -(-wanted // unit) * unit
+    def _trial(self, name: str) -> float:
+        """Return about how many microseconds a call of a program takes."""
+        trial = capture(self._thing(name), self.buffer_sets)
+        replay_us(trial)
+        return replay_us(trial) / trial.calls
 
 
 def queued_calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:

@@ -9,11 +9,16 @@ from typing import Any, cast
 
 import pytest
 
-from diffcheck.ab import graph_row
+from diffcheck.ab import gpu_row, graph_row
+from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, planted
+from diffcheck.ab.gpu_row import GpuRow, GpuSettings, Sided
 from diffcheck.ab.graph_row import GraphRow
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
 from diffcheck.executors.program import Program
+from diffcheck.parity.prepare import Prepared
+from diffcheck.receipts.cases import PlanFacts
+from diffcheck.receipts.metrics import Check
 from diffcheck.timing.graph import Captured, Timed
 from diffcheck.timing.run import Candidate
 
@@ -33,6 +38,7 @@ class Device:
         self.slow = slow
         self.placed = 0
         self.made: list[str] = []
+        self.captured: list[tuple[str, int]] = []
         self.fails = False
 
     def place(self) -> dict[str, Any]:
@@ -49,17 +55,17 @@ class Device:
         return [Candidate("floor", "nothing", "", timed[0], None), Candidate("floor", "K and V", "", timed[1], 1)]
 
     def capture(self, thing: Timed, calls: int) -> Captured:
-        return Captured(thing.name, calls, None)
+        self.captured.append((thing.name, calls))
+        return Captured(thing.name, calls, (thing.name, calls))
 
     def replay(self, graph: Captured) -> float:
         if self.fails:
             raise FailedError("illegal address")
-        return graph.calls * self.slow.get(graph.name, 1.0)
+        name, calls = graph.graph
+        return float(calls * self.slow.get(name, 1.0))
 
 
-def row_on(
-    monkeypatch: pytest.MonkeyPatch, slow: Mapping[str, float], programs: bool = True, parts: int = 1
-) -> tuple[GraphRow, Device]:
+def device_on(monkeypatch: pytest.MonkeyPatch, slow: Mapping[str, float]) -> Device:
     device = Device(slow)
     cuda = SimpleNamespace(
         memory=SimpleNamespace(OutOfMemoryError=MemoryError),
@@ -73,6 +79,14 @@ def row_on(
     monkeypatch.setattr(graph_row, "floor_candidates", device.floors)
     monkeypatch.setattr(graph_row, "capture", device.capture)
     monkeypatch.setattr(graph_row, "replay_us", device.replay)
+    monkeypatch.setattr(gpu_row, "capture", device.capture)
+    return device
+
+
+def row_on(
+    monkeypatch: pytest.MonkeyPatch, slow: Mapping[str, float], programs: bool = True, parts: int = 1
+) -> tuple[GraphRow, Device]:
+    device = device_on(monkeypatch, slow)
     given = {name: cast(Program, f"program {name}") for name in slow} if programs else {}
     return GraphRow(CASE, given, "sm_90", L2_BYTES, parts=parts), device
 
@@ -102,6 +116,48 @@ def test_every_fresh_graph_is_over_new_places(monkeypatch: pytest.MonkeyPatch) -
     again = ["program b at place 2", "program a at place 2", "floors of program a at place 2", "program a at place 3"]
     assert device.made == again
     assert row.read_floors() == (("read only, 1 blocks", "K and V"),)
+
+
+def ab_row(monkeypatch: pytest.MonkeyPatch, baseline_us: float, candidate_us: float) -> tuple[GpuRow, Device]:
+    """A row of an A/B whose sides take so long a call."""
+    times = {BASELINE: baseline_us, BASELINE_AGAIN: baseline_us, CANDIDATE: candidate_us}
+    device = device_on(monkeypatch, times)
+    key = "splitk/1|h200|one-wave|chunk=64|w8r4v8"
+    plan = PlanFacts(key=key, profile="h200", policy="one-wave", chunk=64, n_splits=1, tile="w8r4")
+    program = SimpleNamespace(steps=[SimpleNamespace(entry="partial")])
+    sides = tuple(Sided(arm, cast(Program, program), plan, digit * 64) for arm, digit in (("naive", "1"), ("b", "2")))
+    holds = Check(name="memory", a="naive", b="contract", holds=True, reason="", compared=1)
+    prepared = cast(Prepared, SimpleNamespace(case=CASE))
+    row = GpuRow(prepared, (sides[0], sides[1]), (holds,), GpuSettings("sm_90", L2_BYTES))
+    device.captured.clear()
+    return row, device
+
+
+# With three copies and 4 µs a call of the fastest: 1050 calls, which 50 and 3 divide; 1050 of 4 µs are 42 of 100.
+@pytest.mark.parametrize(("times", "calls"), [((4.4, 4.0), (1050, 1050)), ((100.0, 4.0), (42, 1050))])
+def test_sides_that_are_far_apart_have_their_own_numbers_of_calls(
+    monkeypatch: pytest.MonkeyPatch, times: tuple[float, float], calls: tuple[int, int]
+) -> None:
+    row, device = ab_row(monkeypatch, *times)
+    assert (row.baseline.calls, row.candidate.calls) == calls
+    replays = row.fresh([BASELINE, CANDIDATE, BASELINE_AGAIN, EMPTY])
+    expected = [(BASELINE, calls[0]), (CANDIDATE, calls[1]), (BASELINE_AGAIN, calls[0]), (EMPTY, 1050)]
+    assert device.captured == expected
+    assert [replay() for replay in replays[:3]] == pytest.approx([times[0], times[1], times[0]])
+
+
+@pytest.mark.parametrize(
+    ("times", "percent", "calls"),
+    [((4.0, 4.0), 2.0, 1050), ((4.0, 4.0), 10.0, 1050), ((100.0, 4.0), 2.0, 150), ((100.0, 4.0), 10.0, 60)],
+)
+def test_both_sides_of_a_planted_control_have_as_many_calls(
+    monkeypatch: pytest.MonkeyPatch, times: tuple[float, float], percent: float, calls: int
+) -> None:
+    row, device = ab_row(monkeypatch, *times)
+    plain, more = (replay() for replay in row.fresh([BASELINE, planted(percent)]))
+    share = 1.0 + percent / 100.0
+    assert device.captured == [(BASELINE, calls), (BASELINE, round(calls * share))]
+    assert more / plain == pytest.approx(share)
 
 
 def test_without_programs_there_are_no_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
