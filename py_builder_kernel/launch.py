@@ -12,7 +12,6 @@ import numpy as np
 from py_builder_kernel.arrays import View, view_of
 from py_builder_kernel.checks import Geometry, whole_number
 from py_builder_kernel.gpu import Gpu, Kernel
-from py_builder_kernel.kernels.reduce import CLASSES
 from py_builder_kernel.streams import stream_handle
 from rust_kernel.plan import DeviceProfile, Plan, TileTable, make_plan, scratch_layout
 
@@ -140,9 +139,7 @@ class SplitKDecode(_Decode):
         super().__init__(Geometry(**sizes, kv_capacity=int(kv_capacity), storage=storage, device=gpu.index), gpu)
         self.profile: DeviceProfile | str = gpu.profile() if profile is None else profile
         layout = scratch_layout(kv_capacity=kv_capacity, **self._plan_arguments, profile=self.profile)
-        # part_acc is last, and the reduce kernel prefetches a row of every class, also where a head has fewer splits.
-        beyond = (CLASSES - 1) * sizes["head_dim"] * 4
-        self._scratch = gpu.empty((layout.total_bytes + beyond,), "uint8")
+        self._scratch = gpu.empty((layout.total_bytes,), "uint8")
         base = int(self._scratch.data.ptr)
         offsets = (layout.part_m_offset, layout.part_s_offset, layout.part_acc_offset)
         self._parts = tuple(np.uint64(base + offset) for offset in offsets)

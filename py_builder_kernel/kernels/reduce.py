@@ -87,7 +87,8 @@ class _Reduce:
         f.emit("bra.uni", done, guard=f.new("setp.ge.u32", self.warp, WORKERS))
         if can_start_early(f.target):
             # Not for what it brings, which is not written yet: an address that is needed is computed ahead of the wait.
-            f.emit("prefetch.global.L2", at_global(self.row))
+            # A class without a split has no row in part_acc: behind the last head's there may be nothing at all.
+            f.emit("prefetch.global.L2", at_global(self.row), guard=f.new("setp.gt.s32", self.left, 0))
         wait_for_previous(f)
         self._load_turn()
         maximum = self._maximum()
