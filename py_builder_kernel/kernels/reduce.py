@@ -145,8 +145,8 @@ class _Reduce:
         f.phase("load acc")
         stride = CLASSES * self.spec.head_dim * 4
         for first, rows in self.batches:
-            none = f.new("setp.le.s32", self.longest, first)
-            with f.skipped_if(none if first else None, "no_batch", uniform=True):
+            none = f.new("setp.le.s32", self.longest, first) if first else None
+            with f.skipped_if(none, "no_batch", uniform=True):
                 for i, row in enumerate(rows, first):
                     for element in row:
                         f.emit("mov.f32", element, ZERO)
