@@ -57,15 +57,17 @@ _PARTIAL = (
 _MERGES = (
     ("merge-even", 203),
     ("merge-steps", 89),
-    ("merge-one-live", 101),
+    *(("merge-one-live", n_splits) for n_splits in (101, 49, 130, 170, 193)),
+    *(("merge-lowest", n_splits) for n_splits in (50, 101)),
     ("merge-kept", 64),
     ("merge-random", 1),
     ("merge-counted", 257),
     ("merge-empty", 65),
     ("merge-exponential", 640),
     ("merge-denormal", 333),
-    # Each number of splits that a class's last eight may have, 8 included.
-    *(("merge-negative-zeros", n_splits) for n_splits in (12, 28, 44, 60)),
+    # Classes 4 and 5, which half a warp each sums: 2 splits and 1, 3 and 2, up to 21 and 20, which is more than two
+    # turns of the kernel that takes 10 a turn.
+    *(("merge-negative-zeros", n_splits) for n_splits in range(13, 166, 8)),
     # More splits of a class than a warp has lanes.
     ("merge-negative-zeros", 300),
     ("merge-zero-sums", 17),

@@ -108,6 +108,16 @@ def merge_one_live(request: MergeRequest) -> F32Array:
     return exact
 
 
+@merge("merge-lowest", "maxima of the lowest number, as rows that score it leave: sums' ratio", expect="exact")
+def merge_lowest(request: MergeRequest) -> F32Array:
+    """A search for the maximum that starts from a number above the lowest one would leave each split the weight 0."""
+    rng = request.rng("merge-lowest")
+    request.m[...] = LOWEST
+    request.s[...] = rng.integers(1, 100, request.s.shape)
+    request.acc[...] = rng.integers(-100, 100, request.acc.shape)
+    return np.asarray(request.acc.sum(axis=1) / request.s.sum(axis=1)[:, None], dtype=np.float32)
+
+
 @merge("merge-kept", "splits of weight 0, 1 and none at all: the ratio of the kept ones' sums", expect="exact")
 def merge_kept(request: MergeRequest) -> F32Array:
     """The first split is empty, and others that are not kept are empty or far below the maximum, in turn."""
