@@ -130,7 +130,8 @@ def _split_edges() -> Iterator[Case]:
         # Several steps a warp within one split, and more splits than the reduce kernel's eight classes.
         yield case("random", (4, 1), 4097, storage, policy="fixed:3")
         yield case("random", (2, 1), 1031, storage, policy="chunk:11")
-        # The reduce kernel reads 256 splits a step: steps in the middle, and a last one that fills every slot but some.
+        # The reduce kernels take 72 or 80 splits a turn: turns in the middle and a last one of 43, so that three
+        # of the eight classes have one more than the others. They look at 96 maxima at once, and at 91 last.
         yield case("random", (4, 1), 763, storage, policy="chunk:1")
         # The last of many splits has the maximum.
         yield case("rising", (4, 1), 763, storage, policy="chunk:1")
@@ -239,7 +240,7 @@ def _other_seeds() -> Iterator[Case]:
 
 
 def _merges() -> Iterator[Case]:
-    """The reduce kernel alone: numbers of splits about its classes (8) and its steps (256)."""
+    """The reduce kernel alone: splits for some of its classes (8), for a second turn (past 72 or 80), and for many."""
     drawn = ("merge-kept", "merge-steps", "merge-random", "merge-even", "merge-denormal", "merge-exponential")
     single = ("merge-one-live", "merge-lowest", "merge-one-class", "merge-counted")
     for generator in ("merge-empty", *single, *drawn, "merge-negative-zeros", "merge-zero-sums"):

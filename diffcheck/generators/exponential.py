@@ -126,12 +126,12 @@ def splits(request: MergeRequest) -> None:
     """Each split has one argument as its maximum, and every weight comes out as it is.
 
     The sum of weights is 1 in split 0 and too small in the others to count, so that the last division is by 1. A head
-    shows 256 splits, one an element; its arguments go on with every 40 splits, as an unrolled loop's splits take turns.
+    shows 256 splits, one an element, and every argument among them: a kernel weighs them all by the same instructions.
     """
     head, split = np.arange(request.case.num_q_heads)[:, None], np.arange(request.n_splits)[None, :]
     dim = request.case.head_dim
     windows = -(-request.n_splits // dim)
-    number = request.case.seed + split % 8 + 8 * (split // 40) + 29 * (head // windows)
+    number = request.case.seed + split + 29 * (head // windows)
     request.m[...] = np.where(split == 0, 0, np.array(ARGUMENTS)[number % len(ARGUMENTS)])
     request.s[...] = np.where(split == 0, 1, 2.0**-60)
     request.acc[...] = 0
