@@ -119,12 +119,9 @@ class GraphRow:
 def queued_calls(program: Program, sets: DeviceSets) -> Callable[[int], None]:
     """Return what queues a call: its arguments are made once a set, as a graph has hundreds of calls."""
     module = load_module(program.ptx)
-    functions = [module.get_function(step.entry) for step in program.steps]
+    starts = [ready(module.get_function(step.entry), step) for step in program.steps]
     launches = [
-        [
-            (ready(function, step), arguments(step, bases))
-            for function, step in zip(functions, program.steps, strict=True)
-        ]
+        [(start, arguments(step, bases)) for start, step in zip(starts, program.steps, strict=True)]
         for bases in sets.bases
     ]
 

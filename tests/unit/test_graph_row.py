@@ -174,3 +174,25 @@ def test_a_device_that_fails_is_named_by_row_and_graph(monkeypatch: pytest.Monke
         replay()
     row.close()
     assert row.read_floors() == ()
+
+
+def test_a_kernel_is_made_ready_once_for_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[str, ...]] = []
+
+    def ready(function: str, step: SimpleNamespace) -> Any:
+        done.append(("ready", function))
+        return lambda given: done.append((function, *given))
+
+    module = SimpleNamespace(get_function=lambda entry: f"function {entry}")
+    monkeypatch.setattr(graph_row, "load_module", lambda _ptx: module)
+    monkeypatch.setattr(graph_row, "ready", ready)
+    monkeypatch.setattr(graph_row, "arguments", lambda step, bases: (f"{step.entry} at {bases}",))
+    steps = tuple(SimpleNamespace(entry=entry) for entry in ("partial", "reduce"))
+    program = cast(Program, SimpleNamespace(ptx="text", steps=steps))
+    enqueue = graph_row.queued_calls(program, cast(Any, SimpleNamespace(bases=("first", "second"))))
+    assert done == [("ready", "function partial"), ("ready", "function reduce")]
+    done.clear()
+    for call in range(3):
+        enqueue(call)
+    places = ["first", "second", "first"]
+    assert done == [(f"function {kind}", f"{kind} at {place}") for place in places for kind in ("partial", "reduce")]
