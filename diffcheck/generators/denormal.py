@@ -144,18 +144,18 @@ def _places(request: Request) -> tuple[Keys, Keys, Keys, Keys]:
 def merge_denormal(request: MergeRequest) -> F32Array:
     """Equal maxima, and whole multiples of the least number with few enough bits that their sums are exact.
 
-    Every eighth element is -0 in all splits, and comes out as +0, as every accumulator starts from +0.
+    Every seventh element is -0 in all splits, and comes out as +0, as every accumulator starts from +0.
     """
     rng = request.rng("merge-denormal")
     heads, dim = request.case.num_q_heads, request.case.head_dim
     most = (2**20 - 1) // request.n_splits
     sums = rng.integers(1, most + 1, (heads, request.n_splits))
     parts = rng.integers(-most, most + 1, (heads, request.n_splits, dim))
-    parts[:, :, ::8] = 0
+    parts[:, :, ::7] = 0
     request.m[...] = np.arange(heads)[:, None]
     request.s[...] = sums * LEAST["f32"]
     request.acc[...] = parts * LEAST["f32"]
-    request.acc[:, :, ::8] = -0.0
+    request.acc[:, :, ::7] = -0.0
     return np.asarray(parts.sum(axis=1) / sums.sum(axis=1)[:, None], dtype=np.float32)
 
 
@@ -165,7 +165,7 @@ def merge_negative_zeros(request: MergeRequest) -> None:
 
     The others weigh 1 and have -0, or weigh +0 and have numbers below 0, in turn. The first product leaves -0 in the
     class, and adding -0 keeps it. Adding +0 does not, so that the sign of the result shows an addition too many and a
-    weight of -0. Every other element is random.
+    weight of -0. So it is in the even elements of even heads and the odd ones of odd heads; the others are random.
     """
     rng = request.rng("merge-negative-zeros")
     split = np.arange(request.n_splits)
@@ -175,7 +175,9 @@ def merge_negative_zeros(request: MergeRequest) -> None:
     request.s[...] = 1
     request.acc[...] = rng.standard_normal(request.acc.shape)
     values = np.select([first, far], [-LEAST["f32"], -1.0], -0.0)[:, None]
-    request.acc[:, :, ::2] = values * rng.integers(1, 4, request.acc[:, :, ::2].shape)
+    for parity in range(2):
+        part = request.acc[parity::2, :, parity::2]
+        part[...] = values * rng.integers(1, 4, part.shape)
 
 
 @merge("merge-zero-sums", "sums of -0: an infinity, as their sum starts from +0", expect="exact")
