@@ -57,8 +57,9 @@ _PARTIAL = (
 _MERGES = (
     ("merge-even", 203),
     ("merge-steps", 89),
-    *(("merge-one-live", n_splits) for n_splits in (101, 49, 130, 170, 193)),
+    *(("merge-one-live", n_splits) for n_splits in (101, 49, 130, 170, 193, 840)),
     *(("merge-lowest", n_splits) for n_splits in (50, 101)),
+    ("merge-nan", 101),
     ("merge-kept", 64),
     ("merge-random", 1),
     ("merge-counted", 257),
@@ -71,7 +72,7 @@ _MERGES = (
     # More splits of a class than a warp has lanes.
     ("merge-negative-zeros", 300),
     ("merge-zero-sums", 17),
-    *(("merge-one-class", n_splits) for n_splits in (47, 128)),
+    *(("merge-one-class", n_splits) for n_splits in (16, 47, 79, 80, 128)),
     ("merge-random", 521),
     ("merge-steps", 768),
 )

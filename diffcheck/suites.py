@@ -242,7 +242,7 @@ def _other_seeds() -> Iterator[Case]:
 def _merges() -> Iterator[Case]:
     """The reduce kernel alone: splits for some of its classes (8), for a second turn (past 72 or 80), and for many."""
     drawn = ("merge-kept", "merge-steps", "merge-random", "merge-even", "merge-denormal", "merge-exponential")
-    single = ("merge-one-live", "merge-lowest", "merge-one-class", "merge-counted")
+    single = ("merge-one-live", "merge-lowest", "merge-nan", "merge-one-class", "merge-counted")
     for generator in ("merge-empty", *single, *drawn, "merge-negative-zeros", "merge-zero-sums"):
         for n_splits in (1, 2, 9, 203):
             yield merge_case(generator, (8, 2), n_splits, suites=QUICK if n_splits in (2, 203) else MATRIX)

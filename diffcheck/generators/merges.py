@@ -118,6 +118,26 @@ def merge_lowest(request: MergeRequest) -> F32Array:
     return np.asarray(request.acc.sum(axis=1) / request.s.sum(axis=1)[:, None], dtype=np.float32)
 
 
+@merge("merge-nan", "NaN in elements, or as a maximum, or a maximum of +inf: NaN there, or in the head", expect="exact")
+def merge_nan(request: MergeRequest) -> F32Array:
+    """A maximum of NaN is none, but makes its split's weight NaN, as +inf does (inf - inf); no sum of theirs is NaN.
+
+    Heads in turn: the splits that are first in their classes are NaN in two elements, the first split's maximum is NaN,
+    the last one's is +inf. All other splits weigh 1.
+    """
+    rng = request.rng("merge-nan")
+    request.m[...] = 0
+    request.s[...] = rng.integers(1, 100, request.s.shape)
+    request.acc[...] = rng.integers(-100, 100, request.acc.shape)
+    exact = np.asarray(request.acc.sum(axis=1) / request.s.sum(axis=1)[:, None], dtype=np.float32)
+    elements = [3, 36]
+    request.acc[::3, :MERGE_CLASSES, elements] = exact[::3, elements] = np.nan
+    request.m[1::3, 0] = np.nan
+    request.m[2::3, -1] = np.inf
+    exact[1::3] = exact[2::3] = np.nan
+    return exact
+
+
 @merge("merge-kept", "splits of weight 0, 1 and none at all: the ratio of the kept ones' sums", expect="exact")
 def merge_kept(request: MergeRequest) -> F32Array:
     """The first split is empty, and others that are not kept are empty or far below the maximum, in turn."""

@@ -36,8 +36,8 @@ def straight(partials: Partials) -> np.ndarray[tuple[int, ...], np.dtype[np.floa
     NumPy's own sum of -0 alone is -0, and would turn the sign of a row that is divided by it.
     """
     m, s, acc = (part.astype(np.float64) for part in parts(partials))
-    weights = np.exp(m - m.max(axis=1, keepdims=True, initial=LOWEST))
     with np.errstate(invalid="ignore", divide="ignore"):
+        weights = np.exp(m - np.fmax.reduce(m, axis=1, keepdims=True, initial=LOWEST))
         total = (weights * s).sum(axis=1, initial=0.0)[:, None]
         return np.asarray((weights[:, :, None] * acc).sum(axis=1, initial=0.0) / total)
 
