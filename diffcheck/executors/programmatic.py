@@ -22,7 +22,11 @@ from diffcheck.executors.program import Step
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FUNCTION = re.compile(r"\.(?:entry|func)\b")
 _WAIT = re.compile(r"\bgriddepcontrol\.wait\b")
-_TYPES = {"uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64}
+# By class: to ask a dtype for its name takes longer than a launch, and a graph has thousands of these.
+_TYPES: dict[type[np.generic], type[ctypes.c_uint32 | ctypes.c_uint64]] = {
+    np.uint32: ctypes.c_uint32,
+    np.uint64: ctypes.c_uint64,
+}
 
 
 @lru_cache(maxsize=512)
@@ -60,7 +64,7 @@ def ready_programmatic(function: Any, step: Step) -> Callable[[tuple[np.generic,
 
     def start(given: tuple[np.generic, ...]) -> None:
         config.hStream = driver.CUstream(cupy.cuda.get_current_stream().ptr)
-        types = tuple(_TYPES[value.dtype.name] for value in given)
+        types = tuple(_TYPES[type(value)] for value in given)
         (code,) = driver.cuLaunchKernelEx(config, handle, (given, types), 0)
         if int(code):
             raise cupy.cuda.driver.CUDADriverError(int(code))
