@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from diffcheck.review.gather import gather
-from diffcheck.review.page import html
-from tests.factory.ab import ab_content, write_evidence
 from tests.review.browser import DARK, LIGHT, browse, chromium
+from tests.review.complete import complete_page
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium on the path, nor named by DIFFCHECK_CHROMIUM")
 WIDTH, HEIGHT = 1200, 1600
@@ -19,10 +17,8 @@ WIDTH, HEIGHT = 1200, 1600
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    evidence = write_evidence(folder / "evidence", [ab_content("h200"), ab_content("gb10", ratio=1.2)])
-    made = folder / "page.html"
-    made.write_text(html(gather("promote-oxide", None, evidence)), encoding="utf-8")
+    made = tmp_path_factory.mktemp("page") / "page.html"
+    made.write_text(complete_page(), encoding="utf-8")
     return made
 
 

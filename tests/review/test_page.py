@@ -26,6 +26,7 @@ from tests.factory.ab import (
     small_experiment_file,
     write_evidence,
 )
+from tests.review.complete import complete_page
 
 HOSTILE = "<script>alert(1)</script> $x$ \"'><img src=x onerror=alert(1)> | `b` --> @all \x07"
 VOID = {"meta", "link", "br", "img", "use", "path", "rect", "circle", "line"}
@@ -88,6 +89,13 @@ def page(folder: Path, policy: str | None = None) -> Page:
     return made
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without pictures, which take longer than all else, for tests of what stands in plain receipts' pages."""
+    for name in ("ratio", "latency", "bandwidth", "device"):
+        monkeypatch.setattr(f"diffcheck.review.page.{name}_plot", lambda *_: None)
+
+
 def test_without_receipts_the_page_says_what_is_missing_and_how_to_supply_it(tmp_path: Path) -> None:
     text = html(read(tmp_path))
     assert "HOLD" in text
@@ -97,9 +105,8 @@ def test_without_receipts_the_page_says_what_is_missing_and_how_to_supply_it(tmp
     page(tmp_path)
 
 
-def test_complete_evidence_has_every_section_and_picture(tmp_path: Path) -> None:
-    write_evidence(tmp_path, [ab_content("rtx4090"), ab_content("gb10"), ab_content("h200", ratio=1.3)])
-    made = Page(html(gather("promote-oxide", None, tmp_path)))
+def test_complete_evidence_has_every_section_and_picture() -> None:
+    made = Page(complete_page())
     said = " ".join("".join(made.text).split())
     assert "PROMOTE" in said
     # Three hosts with four pictures each, and one of all of them.
@@ -109,6 +116,7 @@ def test_complete_evidence_has_every_section_and_picture(tmp_path: Path) -> None
     assert "74 rows judged" in said
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("ratio", "verdict"), [(0.99, "PROMOTE"), (1.2, "INCONCLUSIVE"), (1.4, "REJECT")]
 )  # fmt: skip
@@ -121,6 +129,7 @@ def test_the_verdict_comes_first_and_is_that_of_decide(tmp_path: Path, ratio: fl
     assert markdown(read(tmp_path)).startswith(f"## {verdict}: ")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_another_policy_moves_the_limit(tmp_path: Path) -> None:
     write_evidence(tmp_path, [small("rtx4090", 1.1), small("gb10")])
     made = page(tmp_path, "faster")
@@ -243,6 +252,7 @@ def test_dropped_blocks_and_stale_hashes_are_shown(tmp_path: Path) -> None:
     assert "9" * 16 in said
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_that_are_no_receipts_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "promote-oxide"
     folder.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,12 @@ W2, W4 = Choice(2, 2, "fixed:2"), Choice(4, 2, "fixed:2")
 def fast(winner: Choice, share: float = 0.9) -> FormulaTuneBench:
     """A device on which one choice takes a share of what the others take."""
     return FormulaTuneBench(lambda variant, _case: share if variant.choice == winner else 1.0)
+
+
+@cache
+def won() -> TuneResult:
+    """A sweep of one kind of call that `W2` wins, for tests of what is made of a result."""
+    return swept(fast(W2))
 
 
 def table_from(*results: TuneResult, base: TileTable | None = None) -> TileTable:
@@ -195,7 +202,7 @@ def test_rounds_in_which_the_clock_was_held_down_do_not_count() -> None:
 
 
 def test_the_fastest_choice_takes_the_row_and_nothing_else_changes() -> None:
-    table = table_from(swept(fast(W2)))
+    table = table_from(won())
     assert chosen(table, call()) == "w2r2 fixed:2"
     assert chosen(table, call(heads=(5, 1))) == "w12r4 one-wave"
     assert chosen(table, call(storage="f32")) == "w12r4 one-wave"
@@ -256,7 +263,7 @@ def test_what_only_one_arm_has_is_not_chosen_for_both() -> None:
 
 
 def test_a_second_result_adds_to_a_table_and_is_measured_against_it() -> None:
-    first = table_from(swept(fast(W2)))
+    first = table_from(won())
     second = swept(fast(W4), cases=[call(heads=(6, 1))], tiles=first)
     both = table_from(second, base=first)
     assert chosen(both, call()) == "w2r2 fixed:2"
@@ -265,7 +272,7 @@ def test_a_second_result_adds_to_a_table_and_is_measured_against_it() -> None:
     with pytest.raises(BadInputError, match="measured against the table tuned-"):
         table_from(second)
     with pytest.raises(BadInputError, match="two of sm_90, f16, group of 4 at 65 keys"):
-        table_from(swept(fast(W2)), swept(fast(W2)))
+        table_from(won(), won())
 
 
 def test_any_rows_that_were_cut_out_still_make_a_table() -> None:
@@ -281,7 +288,7 @@ def test_any_rows_that_were_cut_out_still_make_a_table() -> None:
 
 def test_a_result_is_a_receipt_like_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "result.json"
-    result = swept(fast(W2))
+    result = won()
     write_json(file, result)
     assert read_any(file) == result
     assert read_result(file).result == result
@@ -293,7 +300,7 @@ def test_a_result_is_a_receipt_like_others(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_number_that_was_edited_is_found(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    write_json(file, swept(fast(W2)))
+    write_json(file, won())
     content = json.loads(file.read_text())
     ratio = content["rows"][0]["variants"][1]["ratio"]
     ratio.update(estimate=ratio["estimate"] * 0.9, low=ratio["low"] * 0.8)
@@ -318,7 +325,7 @@ def _change(content: Any, **changes: Any) -> None:
     ],
 )
 def test_a_result_that_contradicts_itself_is_refused(change: Any, message: str) -> None:
-    content = json.loads(swept(fast(W2)).model_dump_json(by_alias=True))
+    content = json.loads(won().model_dump_json(by_alias=True))
     change(content)
     with pytest.raises(ValidationError, match=message):
         TuneResult.model_validate(content)
@@ -328,7 +335,7 @@ def test_a_table_is_made_of_files_and_taken_by_parity(tmp_path: Path, capsys: py
     result, tiles, receipt = tmp_path / "result.json", tmp_path / "tiles.toml", tmp_path / "receipt.json"
     base = tmp_path / "base.toml"
     base.write_text(BASE.text, encoding="utf-8")
-    write_json(result, swept(fast(W2)))
+    write_json(result, won())
     assert run(["tune", "--table", str(result), "--tiles", str(base), "-o", str(tiles)]) == 0
     table = TileTable.load(tiles)
     assert f"{table.name}, {len(table.rows)} rows, 1 of them measured" in capsys.readouterr().out
