@@ -65,14 +65,15 @@ _MERGES = (
     ("merge-counted", 257),
     ("merge-empty", 65),
     ("merge-exponential", 640),
-    ("merge-denormal", 333),
+    # Classes without a split, and without one in a turn that other classes of their warp have some in, too.
+    *(("merge-denormal", n_splits) for n_splits in (333, 5, 73)),
     # Classes 4 and 5, which half a warp each sums: 2 splits and 1, 3 and 2, up to 21 and 20, which is more than two
     # turns of the kernel that takes 10 a turn.
     *(("merge-negative-zeros", n_splits) for n_splits in range(13, 166, 8)),
     # More splits of a class than a warp has lanes.
     ("merge-negative-zeros", 300),
     ("merge-zero-sums", 17),
-    *(("merge-one-class", n_splits) for n_splits in (16, 47, 79, 80, 128)),
+    *(("merge-one-class", n_splits) for n_splits in (16, 47, 65, 79, 80, 128)),
     ("merge-random", 521),
     ("merge-steps", 768),
 )
