@@ -50,6 +50,12 @@ def proofs(body: str, statement: str, operator: str) -> dict[str, str]:
 PROVEN = [
     ("unused result", "mov.u32 %r5, 3;\n", "mov.u32 %r5, 3;", "integer"),
     ("unused result", "mov.u32 %r1, 3;\nmov.u32 %r1, 4;\n", "mov.u32 %r1, 3;", "drop"),
+    (
+        "unused result",
+        "setp.lt.u32 %p1, %r2, 4;\n@%p1 prefetch.global.L2 [%rd1];\n",
+        "setp.lt.u32 %p1, %r2, 4;",
+        "compare-edge",
+    ),
     ("independent neighbours", "mov.u32 %r1, 3;\nmov.f32 %f1, 0f3F800000;\n", "mov.u32 %r1, 3;", "exchange"),
     (
         "independent neighbours",
@@ -133,6 +139,7 @@ FIRST_SHUFFLE = "shfl.sync.bfly.b32 %f1, %f2, 1, 31, -1;"
 STORE = "st.shared.f32 [%r1], %f1;"
 GUARDED = "@%p1 mov.u32 %r1, 3;"
 LANE = "mov.u32 %r2, %laneid;\n"
+HINTED = "setp.lt.u32 %p1, %r2, 4;\n@%p1 prefetch.global.L2 [%rd1];\n"
 COPY = "cp.async.cg.shared.global [%r1], [%rd1], 16, %r3;"
 # For each rule what it must not prove: body, statement, operator.
 NEAR_MISSES: dict[str, list[tuple[str, str, str]]] = {
@@ -140,6 +147,9 @@ NEAR_MISSES: dict[str, list[tuple[str, str, str]]] = {
         # It is read. No one reads what is loaded, but it may not be loaded from anywhere.
         ("mov.u32 %r1, 3;\n", "mov.u32 %r1, 3;", "integer"),
         (f"{LANES}add.u32 %r3, %r2, 4;\nld.shared.f32 %f3, [%r3];\n", "add.u32 %r3, %r2, 4;", "integer"),
+        # A guard that is undefined.
+        (f"{LANE}{HINTED}", "setp.lt.u32 %p1, %r2, 4;", "drop"),
+        (f"ld.param.u32 %r2, [n];\n{HINTED}", "ld.param.u32 %r2, [n];", "drop"),
     ],
     "independent neighbours": [
         # The second reads what the first writes.

@@ -21,10 +21,14 @@ ALL = (1 << LANES) - 1
 
 
 class Demand:
-    """The analysis of one kernel. A set of lanes is a number of 32 bits, lane 0 the lowest."""
+    """The analysis of one kernel. A set of lanes is a number of 32 bits, lane 0 the lowest.
 
-    def __init__(self, flow: Flow) -> None:
+    `guards`: each guard is needed, also that of an instruction whose result is not, as it may not be undefined.
+    """
+
+    def __init__(self, flow: Flow, *, guards: bool = False) -> None:
         self.flow = flow
+        self._guards = guards
         registers = {name for effects in flow.effects for name in effects.reads | effects.writes}
         self._at = {name: LANES * number for number, name in enumerate(sorted(registers))}
         self._unreached: set[int] = set()
@@ -83,7 +87,7 @@ class Demand:
             if register == guard:
                 # A branch is the warp's; any other guard is each lane's own. That its value is known does not make it
                 # superfluous: something else in its place would have another one.
-                behind |= (ALL if effects.control else wanted) << self._at[register]
+                behind |= (ALL if effects.control or self._guards else wanted) << self._at[register]
             else:
                 behind |= self._read(statement, register, lanes) << self._at[register]
         return behind
@@ -116,6 +120,6 @@ class Demand:
 
 
 @lru_cache(maxsize=64)
-def demand_of(flow: Flow) -> Demand:
+def demand_of(flow: Flow, *, guards: bool = False) -> Demand:
     """Return the analysis of a kernel, made once."""
-    return Demand(flow)
+    return Demand(flow, guards=guards)

@@ -13,7 +13,8 @@ def unused(mutant: GeneratedMutant) -> bool:
     """What is computed is needed in no lane on any path before it is written again, and does nothing else.
 
     The changed statement writes the same registers, or none: the operators that this rule looks at change what is
-    computed, not where it goes. A hint stays one, or is left out.
+    computed, not where it goes. A hint stays one, or is left out. What is left out leaves its register undefined, which
+    no guard may be, be it a hint's.
     """
     if mutant.operator.name in ("exchange", "result", "vector", "branch-dropped", "branch-target"):
         return False
@@ -23,5 +24,5 @@ def unused(mutant: GeneratedMutant) -> bool:
         return True
     if not effects.pure or not effects.writes:
         return False
-    demand = demand_of(flow)
+    demand = demand_of(flow, guards=mutant.operator.name == "drop")
     return not any(demand.behind(at, register) for register in effects.writes)
