@@ -50,7 +50,8 @@ _PARTIAL = (
     ("negative-zero-rows", 1, 95, "chunk:32", "dense"),
     ("negative-zero-rows", 1, 28, "fixed:1", "dense"),
     ("exponential-weights", 1, 203, "chunk:97", "dense"),
-    ("exponential-steps", 1, 576, "chunk:96", "dense"),
+    # As many splits as eight warps of each need to see every argument, of one head too.
+    ("exponential-steps", 1, 864, "chunk:96", "dense"),
     ("hops", 1, 203, "chunk:61", "dense"),
 )
 # The reduce kernel alone (generator, splits), and behind a partial kernel.

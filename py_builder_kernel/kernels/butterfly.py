@@ -3,6 +3,11 @@
 Two sums `a` and `b` share one shuffle at a level: a lane with the level's bit clear keeps its part of `a` and sends
 that of `b`, its partner does the opposite, and each adds what arrives. Each sum is added in the order of the plain xor
 tree 16, 8, 4, 2, 1, so it has that tree's bits; 32 sums take 31 shuffles instead of 160.
+
+Which of the two a lane keeps would take two selects a pair. Where rows wait in shared memory, each lane finds them in
+an order of its own instead, in which it always keeps the first of a pair and sends the second (`OrderedRingRows`).
+Heads keep their order: q would have to be loaded in another one by each lane, which costs a call's start more than it
+saves.
 """
 
 from __future__ import annotations
@@ -80,13 +85,15 @@ class Ownership:
 class Butterfly:
     """Emits the reduction. Rows are given one by one and combined as early as their partners allow.
 
-    `bits` holds a predicate a level: whether the lane has that bit.
+    If `rows_ordered`, a lane's i-th row is row i xor its own. `bits` holds a predicate a level: whether the lane has
+    that bit.
     """
 
-    def __init__(self, f: Function, ownership: Ownership, bits: dict[int, Reg]) -> None:
+    def __init__(self, f: Function, ownership: Ownership, bits: dict[int, Reg], *, rows_ordered: bool) -> None:
         self._f = f
         self._ownership = ownership
         self._bits = bits
+        self._rows_ordered = rows_ordered
         self._waiting: list[list[Reg] | None] = [None] * (len(ownership.row_levels) + 1)
 
     def add_row(self, sums: list[Reg]) -> None:
@@ -95,7 +102,8 @@ class Butterfly:
         while (partner := self._waiting[depth]) is not None:
             self._waiting[depth] = None
             level = self._ownership.row_levels[depth]
-            sums = [self._pair(a, b, level) for a, b in zip(partner, sums, strict=True)]
+            join = self._combine if self._rows_ordered else self._pair
+            sums = [join(a, b, level) for a, b in zip(partner, sums, strict=True)]
             depth += 1
         self._waiting[depth] = sums
 
@@ -111,12 +119,14 @@ class Butterfly:
     def _level(self, sums: list[Reg], level: int) -> list[Reg]:
         paired = [self._pair(a, b, level) for a, b in zip(sums[::2], sums[1::2], strict=False)]
         if len(sums) % 2:
-            last = sums[-1]
-            paired.append(self._f.new("add.rn.f32", last, shuffle(self._f, "bfly", last, level)))
+            paired.append(self._combine(sums[-1], sums[-1], level))
         return paired
 
     def _pair(self, a: Reg, b: Reg, level: int) -> Reg:
         f, high = self._f, self._bits[level]
         sent = f.new("selp.f32", a, b, high)
         kept = f.new("selp.f32", b, a, high)
-        return f.new("add.rn.f32", kept, shuffle(f, "bfly", sent, level))
+        return self._combine(kept, sent, level)
+
+    def _combine(self, kept: Reg, sent: Reg, level: int) -> Reg:
+        return self._f.new("add.rn.f32", kept, shuffle(self._f, "bfly", sent, level))

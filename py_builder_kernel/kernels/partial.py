@@ -40,7 +40,7 @@ from py_builder_kernel.kernels.merge import Merge, Place, WarpState
 from py_builder_kernel.kernels.rows import PrefetchedRows, RowLoader
 from py_builder_kernel.kernels.scale import scaled
 from py_builder_kernel.kernels.spec import PartialSpec
-from py_builder_kernel.kernels.staging import RegisterStaging, RingStaging, Staging, part_bytes, ring_shape
+from py_builder_kernel.kernels.staging import OwnRow, RegisterStaging, RingStaging, Staging, part_bytes, ring_shape
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, at_global
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
@@ -141,6 +141,9 @@ class _Partial:
         self.remaining = f.new("sub.s32", length, before)
         self.idle = f.new("setp.le.s32", self.remaining, 0)
         self.bits = {level: f.new("setp.ne.u32", f.new("and.b32", self.lane, level), 0) for level in LEVELS}
+        # The row whose scores this lane will own: its bits from the lane's, the highest first (Ownership.row).
+        reversed_lane = f.new("shr.u32", f.new("brev.b32", self.lane), 32 - len(LEVELS))
+        self.row = f.new("and.b32", reversed_lane, self.spec.rows - 1)
 
     def _start(self) -> None:
         """The state of a warp that has seen no row."""
@@ -149,9 +152,6 @@ class _Partial:
         self.m = [constant(f, MINUS_MAX) for _ in range(self.own.slots)]
         self.sums = [constant(f, ZERO) for _ in range(self.own.slots)]
         self.acc = [[constant(f, ZERO) for _ in range(self.lanes.elements)] for _ in range(spec.group)]
-        self.row = f.new("mov.u32", 0)
-        for bit, level in enumerate(self.own.row_levels):
-            f.emit("add.u32", self.row, self.row, 1 << bit, guard=self.bits[level])
 
     def _staging(self) -> None:
         f, params = self.f, self.params
@@ -163,7 +163,9 @@ class _Partial:
             self.staging = RegisterStaging(f, self.lanes, k, v)
         else:
             shared, thread, part = self.module.dynamic_shared(), (self.lane, self.warp), self.part_bytes
-            self.staging = RingStaging(f, k, v, ring=self.ring, part_bytes=part, shared=shared, thread=thread)
+            own = OwnRow(self.row, tuple(self.bits[level] for level in self.own.row_levels))
+            ring = self.ring
+            self.staging = RingStaging(f, k, v, ring=ring, part_bytes=part, shared=shared, thread=thread, own_row=own)
         self.loaders = (k, v)
 
     def _prefetch(self) -> None:
@@ -207,7 +209,7 @@ class _Partial:
         """The scores that this lane owns: all rows by all heads, reduced together."""
         f = self.f
         f.phase("scores")
-        butterfly = Butterfly(f, self.own, self.bits)
+        butterfly = Butterfly(f, self.own, self.bits, rows_ordered=self.ring is not None)
         for words in rows:
             k = unpack_row(f, self.lanes.storage, words)
             butterfly.add_row([self._dot(q, k) for q in self.q])

@@ -4,7 +4,8 @@
   are added, into the registers that have just been used up.
 - A ring of two steps or more in shared memory, filled by asynchronous copies: the whole next step is requested before
   this one has come, and its registers are free. Each lane copies exactly what it reads, so no warp waits for another
-  one, and K is waited for without V, which comes while the scores are computed.
+  one, and K is waited for without V, which comes while the scores are computed. What is copied is read once, so the L2
+  is told to give it up first (evict_first).
 
 The ring is better wherever it fits (on an H200, f16, 16 query heads: by 4 % at 4,096 keys and 2 % at 262,144; 24 query
 heads: by 7 and 11 %).
@@ -20,7 +21,7 @@ from py_builder_kernel.kernels.dependent import can_start_early
 from py_builder_kernel.kernels.exponential import ZERO
 from py_builder_kernel.kernels.idioms import ALL_LANES
 from py_builder_kernel.kernels.lane_map import LaneMap
-from py_builder_kernel.kernels.rows import RowLoader
+from py_builder_kernel.kernels.rows import RowLoader, RowStore
 from py_builder_kernel.kernels.spec import PartialSpec
 from py_builder_kernel.ptx import F32, Address, Function, Reg, Symbol, Target, Vec, at_shared
 
@@ -165,26 +166,33 @@ class RegisterStaging(Staging):
 
 @dataclass(frozen=True, slots=True)
 class RingRows:
-    """A RowStore in shared memory, `offset` bytes into the slot that `slot` points to: this lane's place in it."""
+    """A RowStore in shared memory, `offset` bytes into the slot that `slot` points to: this lane's place in it.
+
+    `policy` is what the L2 is to do with the lines that are copied.
+    """
 
     f: Function
     lanes: LaneMap
     slot: Reg
     offset: int
+    policy: Reg
 
     def _at(self, slot: Reg, row: int, chunk: int) -> Address:
         return at_shared(slot, self.offset + row * _row_bytes(self.lanes) + self.lanes.chunk_bytes(chunk))
 
     def fetch(self, row: int, chunk: int, source: Address, live: Reg | None) -> None:
         """See RowStore."""
+        self.copy(self._at(self.slot, row, chunk), source, live)
+
+    def copy(self, place: Address, source: Address, live: Reg | None) -> None:
+        """Copy a vector of this lane."""
         f, size = self.f, self.lanes.vec * self.lanes.storage.size
         # Past L1 (cg), which copies 16 bytes and nothing else. What a copy does not read it fills with zeros.
-        mnemonic = f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global"
-        place = self._at(self.slot, row, chunk)
+        mnemonic = f"cp.async.{'cg' if size == 16 else 'ca'}.shared.global.L2::cache_hint"
         if live is None:
-            f.emit(mnemonic, place, source, size)
+            f.emit(mnemonic, place, source, size, self.policy)
         else:
-            f.emit(mnemonic, place, source, size, f.new("selp.b32", size, 0, live))
+            f.emit(mnemonic, place, source, size, f.new("selp.b32", size, 0, live), self.policy)
 
     def read(self, slot: Reg, rows: int) -> Iterator[list[Reg]]:
         """The rows of a slot, each loaded when it is asked for."""
@@ -196,6 +204,43 @@ class RingRows:
                 self.f.emit(f"ld.shared.v{count}.{dtype}", Vec(tuple(part)), self._at(slot, row, chunk))
                 words += part
             yield words
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRow:
+    """The row of a step whose scores this lane will own: its number, and a predicate for each bit, the lowest first."""
+
+    number: Reg
+    bits: tuple[Reg, ...]
+
+
+class OrderedRingRows:
+    """A RowStore in RingRows: row r goes to place r xor `own`, in each lane another, so that what it reads there as its
+    i-th row is row i xor `own`.
+    """
+
+    def __init__(self, rows: RingRows, own: OwnRow) -> None:
+        f, row_bytes = rows.f, _row_bytes(rows.lanes)
+        self._rows = rows
+        self._own_bytes = f.new("mul.lo.u32", own.number, row_bytes)
+        # From a row's place to the next one's, whose number ends in k zeros: its bit k is set, those below are cleared.
+        self._moves: list[Reg] = []
+        steps: list[Reg] = []
+        for k, is_set in enumerate(own.bits):
+            step = move = f.new("selp.b32", -(row_bytes << k), row_bytes << k, is_set)
+            for lower in steps:
+                move = f.new("sub.s32", move, lower)
+            steps.append(step)
+            self._moves.append(move)
+
+    def fetch(self, row: int, chunk: int, source: Address, live: Reg | None) -> None:
+        """See RowStore; rows come in order, each with all its chunks."""
+        f, rows = self._rows.f, self._rows
+        if chunk == 0 and row == 0:
+            self._place = f.new("add.u32", rows.slot, self._own_bytes)
+        elif chunk == 0:
+            self._place = f.new("add.u32", self._place, self._moves[(row & -row).bit_length() - 1])
+        rows.copy(at_shared(self._place, rows.offset + rows.lanes.chunk_bytes(chunk)), source, live)
 
 
 class RingStaging(Staging):
@@ -215,6 +260,7 @@ class RingStaging(Staging):
         part_bytes: int,
         shared: Symbol,
         thread: Thread,
+        own_row: OwnRow,
     ) -> None:
         self._f, self._k, self._v, self._ring = f, k, v, ring
         lanes = k.lanes
@@ -223,9 +269,13 @@ class RingStaging(Staging):
         base = f.new("mad.lo.u32", warp, part_bytes, f.new("mov.u32", shared))
         self._reading = f.new("mad.lo.u32", lane, lanes.vec * lanes.storage.size, base)
         self._filling = f.new("mov.u32", self._reading)
-        self._end = f.new("add.u32", self._reading, ring.steps * self._step)
-        self._k_rows = RingRows(f, lanes, self._filling, 0)
-        self._v_rows = RingRows(f, lanes, self._filling, self._step // 2)
+        # Where there are two slots, both together; else the end of the last one.
+        behind = f.new("add.u32", self._reading, (1 if ring.steps == 2 else ring.steps) * self._step)
+        self._turning = f.new("add.u32", self._reading, behind) if ring.steps == 2 else behind
+        policy = f.new("createpolicy.fractional.L2::evict_first.b64")
+        self._k_rows = RingRows(f, lanes, self._filling, 0, policy)
+        self._v_rows = RingRows(f, lanes, self._filling, self._step // 2, policy)
+        self._ordered_k = OrderedRingRows(self._k_rows, own_row)
 
     def request_first(self, remaining: Reg) -> None:
         """Nothing is requested outside the loop."""
@@ -248,7 +298,8 @@ class RingStaging(Staging):
         f = self._f
         f.phase("request")
         none = f.new("setp.le.s32", self._unrequested, 0)
-        for loader, store in ((self._k, self._k_rows), (self._v, self._v_rows)):
+        stores: tuple[RowStore, RowStore] = (self._ordered_k, self._v_rows)
+        for loader, store in zip((self._k, self._v), stores, strict=True):
             with f.skipped_if(none, f"requested_{loader.name}", uniform=True):
                 loader.each_row(store, self._unrequested)
                 loader.go_on()
@@ -264,8 +315,12 @@ class RingStaging(Staging):
     def _pass(self, slot: Reg) -> None:
         """Go on to the next slot, after the last to the first."""
         f = self._f
+        if self._ring.steps == 2:
+            # To the other of the two.
+            f.emit("sub.u32", slot, self._turning, slot)
+            return
         f.emit("add.u32", slot, slot, self._step)
-        f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._end))
+        f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._turning))
 
     def keys(self) -> Iterator[list[Reg]]:
         """See Staging: the step's V and the steps after it may still be on their way."""

@@ -32,6 +32,17 @@ def test_the_reduction_leaves_the_sums_where_ownership_says(rows: int, group: in
         assert [own.head(lane, slot) for slot in range(own.slots)] == heads
 
 
+@pytest.mark.parametrize("rows", [1, 2, 4, 8, 16])
+def test_a_lane_with_its_rows_in_order_keeps_the_first_of_each_pair(rows: int) -> None:
+    """In place i is row i xor the lane's own: what a lane sends of a pair is what its partner keeps."""
+    own = Ownership(rows, 1)
+    places = {lane: [i ^ own.row(lane) for i in range(rows)] for lane in range(32)}
+    for level in own.row_levels:
+        assert all(places[lane][1::2] == places[lane ^ level][::2] for lane in range(32))
+        places = {lane: kept[::2] for lane, kept in places.items()}
+    assert all(kept == [own.row(lane)] for lane, kept in places.items())
+
+
 @pytest.mark.parametrize(("rows", "group"), SHAPES)
 def test_lanes_of_one_head_differ_in_row_bits_only(rows: int, group: int) -> None:
     """So that a maximum over rows is a shuffle over the row levels."""

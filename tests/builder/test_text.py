@@ -131,7 +131,9 @@ def test_a_step_requests_all_its_rows_in_16_byte_vectors_before_it_uses_one(entr
         # One place requests: K's rows, then V's, each vector whole or, of a row that there is not, no byte of it. They
         # are a group each, so that K can be waited for without V.
         (request,) = re.findall(r"// phase: request\n(.*?)// phase: wait\n", body, re.DOTALL)
-        copies = r"cp\.async\.cg\.shared\.global \[%r\d+(?:\+\d+)?\], \[%rd\d+(?:\+\d+)?\], 16, (%r\d+);"
+        (policy,) = re.findall(r"createpolicy\.fractional\.L2::evict_first\.b64 (%rd\d+);", body)
+        address = r"\[%rd?\d+(?:\+\d+)?\]"
+        copies = rf"cp\.async\.cg\.shared\.global\.L2::cache_hint {address}, {address}, 16, (%r\d+), {policy};"
         assert body.count("cp.async.cg") == request.count("cp.async.cg") == 2 * vectors
         bytes_of = re.findall(copies, request)
         assert len(bytes_of) == 2 * vectors

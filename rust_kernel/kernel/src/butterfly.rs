@@ -6,6 +6,9 @@
 //! of the tree, in its order of levels, and addition commutes, so every sum has the tree's bits. With
 //! `count = rows * heads`, indexed `row * heads + head`, the rows (a power of two) are split first, then the heads.
 //!
+//! Which of two sums a lane keeps is a matter of selects, or of the order in which it was given its rows: with row
+//! `i ^ own_row` as its i-th, it keeps the lower index of two at every level that splits rows.
+//!
 //! Shift counts are u32 here: the pinned cuda-oxide cannot fold a constant shift whose operands differ in width.
 
 use cuda_device::{ptx_asm, warp};
@@ -19,23 +22,32 @@ pub fn exchange(low: f32, high: f32, mask: u32, lane: u32) -> f32 {
     let upper = lane & mask != 0;
     let kept = if upper { high } else { low };
     let given = if upper { low } else { high };
+    trade(kept, given, mask)
+}
+
+/// The same of a lane that knows which of the two it goes on with.
+#[inline(always)]
+pub fn trade(kept: f32, given: f32, mask: u32) -> f32 {
     // Section 5.1: x(l) = x(l) + x(l xor level).
     add(kept, warp::shuffle_xor_f32(given, mask))
 }
 
-/// The levels below 16, in place, for the `N` sums that level 16 left; the results are where [`home`] says.
+/// The levels below 16, in place, for the `N` sums that level 16 left; the results are where [`home`] says. Of the levels
+/// the first `ordered` meet the sums in the lane's own order.
 #[inline(always)]
-pub fn finish<const N: usize>(sums: &mut [f32; N], lane: u32) {
+pub fn finish<const N: usize>(sums: &mut [f32; N], lane: u32, ordered: usize) {
     let mut count = N;
     unrolled!(level in 0..4, {
         let mask = 8 >> level as u32;
         let pairs = count / 2;
         unrolled!(i in 0..N, {
-            if i < pairs {
+            if i < pairs && level < ordered {
+                sums[i] = trade(sums[i], sums[i + count - pairs], mask);
+            } else if i < pairs {
                 sums[i] = exchange(sums[i], sums[i + count - pairs], mask, lane);
             } else if i < count - pairs {
                 // An odd one out is carried by both halves.
-                sums[i] = exchange(sums[i], sums[i], mask, lane);
+                sums[i] = trade(sums[i], sums[i], mask);
             }
         });
         count -= pairs;

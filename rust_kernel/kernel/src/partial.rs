@@ -185,7 +185,7 @@ unsafe fn walk_ring<
         while left - unrequested < STEPS as i32 * step {
             // SAFETY: the next min(unrequested, R) rows at k and v are live; no step was in their place, or it has been
             // computed, as fewer than STEPS are requested and not computed.
-            unsafe { ring.request(&k, &v, unrequested.max(0) as u32) };
+            unsafe { ring.request(&k, &v, unrequested) };
             k.pass_step();
             v.pass_step();
             unrequested -= step;

@@ -9,6 +9,9 @@ use crate::unroll::unrolled;
 /// The `R` rows of a warp step, one lane's words of each. Masked rows of V are +0 (section 5.4); for those of K any
 /// value does, as section 5.1 replaces the score.
 pub trait Rows<const R: usize, const WORDS: usize> {
+    /// Whether each lane gets its rows of K in its own order: as its i-th, row `i ^ own_row` ([`own_row`]).
+    const ORDERED: bool;
+
     /// The rows of K.
     ///
     /// # Safety
@@ -20,6 +23,12 @@ pub trait Rows<const R: usize, const WORDS: usize> {
     /// # Safety
     /// As [`Self::k`].
     unsafe fn v(&self) -> [[u32; WORDS]; R];
+}
+
+/// The row of a step whose scores the lane carries after the butterfly, which splits the rows first: its highest bits.
+#[inline(always)]
+pub fn own_row<const R: usize>(lane: u32) -> u32 {
+    lane / (32 / R) as u32
 }
 
 /// A lane's way through K or V: its first vector of the warp's next row, and the ways from row to row and from step to
@@ -118,6 +127,8 @@ impl<const R: usize, const WORDS: usize> Loaded<R, WORDS> {
 }
 
 impl<const R: usize, const WORDS: usize> Rows<R, WORDS> for Loaded<R, WORDS> {
+    const ORDERED: bool = false;
+
     #[inline(always)]
     unsafe fn k(&self) -> [[u32; WORDS]; R] {
         self.k

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 use cuda_device::{vector::F32x4, warp};
 
 use crate::arith::{LOWEST, add, div, exp, fma, max, mul, sub};
-use crate::butterfly::{exchange, finish, home, max_over_rows, sum_over_rows};
+use crate::butterfly::{exchange, finish, home, max_over_rows, sum_over_rows, trade};
 use crate::memory::load_16;
-use crate::rows::Rows;
+use crate::rows::{Rows, own_row};
 use crate::shared::place_of_four;
 use crate::storage::Storage;
 use crate::unroll::unrolled;
@@ -86,29 +86,31 @@ impl<
     #[inline(always)]
     pub unsafe fn step<Source: Rows<R, WORDS>>(&mut self, rows: &Source, left: u32) {
         // SAFETY: this function's own contract.
-        let score = self.scores(&unsafe { rows.k() }, left);
+        let score = self.scores(&unsafe { rows.k() }, left, Source::ORDERED);
         self.raise_maximum(&score);
         let p = self.weights(&score);
         // SAFETY: likewise.
         self.accumulate(&p, &unsafe { rows.v() });
     }
 
-    /// Section 5.1: the scores that this lane carries.
+    /// Section 5.1: the scores that this lane carries, of rows in the lane's own order if `ordered`.
     #[inline(always)]
-    fn scores(&self, k_rows: &[[u32; WORDS]; R], left: u32) -> [f32; SLOTS] {
+    fn scores(&self, k_rows: &[[u32; WORDS]; R], left: u32, ordered: bool) -> [f32; SLOTS] {
         // The butterfly's first level follows at once on the two rows that it pairs: half the sums are never alive.
         let mut sums = [0.0; HALF];
         unrolled!(r in 0..R / 2, {
             let low = self.dots(&k_rows[r]);
             let high = self.dots(&k_rows[r + R / 2]);
             unrolled!(g in 0..G, {
-                sums[r * G + g] = exchange(low[g], high[g], 16, self.lane);
+                sums[r * G + g] =
+                    if ordered { trade(low[g], high[g], 16) } else { exchange(low[g], high[g], 16, self.lane) };
             });
         });
-        finish(&mut sums, self.lane);
+        // Rows are split at R.ilog2() levels, of which one is done.
+        finish(&mut sums, self.lane, if ordered { const { R.ilog2() as usize - 1 } } else { 0 });
 
         // A masked row has the score -inf. The lane's scores are all of one row: rows are split first.
-        let row = self.lane / (32 / R) as u32;
+        let row = own_row::<R>(self.lane);
         let mut score = [0.0; SLOTS];
         unrolled!(s in 0..SLOTS, {
             score[s] = if row < left { over_sqrt_dim::<D>(sums[s]) } else { f32::NEG_INFINITY };
