@@ -47,7 +47,7 @@ def timing_command(
     ] = 0.05,
     json: JsonFile = None,
 ) -> None:
-    """Time arms on a GPU: CUDA graphs of many calls, buffers rotated over three times the L2, variants interleaved.
+    """Time arms on a GPU: CUDA graphs of many calls, buffers rotated over a hundred times the L2, variants interleaved.
 
     Default: the arm builder on the suite rungs. Beside each arm stand its first launch alone, two empty kernels and
     reading the bytes of K and V only. Does not hold when a timed result has not the twin's bits.

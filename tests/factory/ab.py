@@ -145,9 +145,10 @@ def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.9
         "n_splits": -(-case.kv_len // 125),
         "tile": "w12r4",
     }
-    arm = {"plan": plan, "entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": 100}
-    modules = [digest.of_text(f"{name} {arm['entries']}") for name in (row.baseline, row.candidate)]
     sets = count_sets(case.kv_bytes, L2_BYTES)
+    calls = max(100, sets)
+    arm = {"plan": plan, "entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": calls}
+    modules = [digest.of_text(f"{name} {arm['entries']}") for name in (row.baseline, row.candidate)]
     return {
         "case": {
             "name": row.name,

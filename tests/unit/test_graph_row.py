@@ -21,10 +21,11 @@ from diffcheck.receipts.cases import PlanFacts
 from diffcheck.receipts.metrics import Check
 from diffcheck.timing.graph import Captured, Timed
 from diffcheck.timing.run import Candidate
+from diffcheck.timing.sets import L2_MULTIPLE
 
 CASE = Case("small", 8, 2, 64, "f16", "random", "bound")
-L2_BYTES = CASE.kv_bytes
 SETS = 3
+L2_BYTES = SETS * CASE.kv_bytes // L2_MULTIPLE
 
 
 class FailedError(Exception):

@@ -19,7 +19,9 @@ from diffcheck.timing.sets import DRAWN_KEYS, L2_MULTIPLE, count_sets, timing_in
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(("kv_bytes", "sets"), [(16 * MIB, 10), (100 * MIB, 2), (1000 * MIB, 2), (150 * MIB, 2)])
+@pytest.mark.parametrize(
+    ("kv_bytes", "sets"), [(16 * MIB, 320), (510 * MIB, 10), (600 * MIB, 9), (1000 * MIB, 5), (9000 * MIB, 2)]
+)
 def test_sets_exceed_the_l2(kv_bytes: int, sets: int) -> None:
     assert count_sets(kv_bytes, 50 * MIB) == sets
     assert sets * kv_bytes >= L2_MULTIPLE * 50 * MIB
