@@ -16,8 +16,8 @@ import pytest
 
 from diffcheck.ab.bench import BASELINE, CANDIDATE, Replayed
 from diffcheck.ab.beside import BLOCKS, time_peers
-from diffcheck.ab.peers import PEERS, OpenPeer, open_peers
-from diffcheck.ab.peers.base import UnavailableError
+from diffcheck.ab.peers import PEERS, OpenPeer, base, open_peers
+from diffcheck.ab.peers.base import Given, UnavailableError
 from diffcheck.ab.sampler import Pace
 from diffcheck.arms import reference_arm
 from diffcheck.cases import Case
@@ -57,8 +57,21 @@ def test_a_row_that_a_peer_cannot_take_names_the_peers_version(
     monkeypatch.setitem(sys.modules, "torch.nn.attention", SimpleNamespace(SDPBackend=back_ends))
     monkeypatch.setitem(sys.modules, "flashinfer", SimpleNamespace(__version__="7.5"))
     with pytest.raises(UnavailableError, match="takes f16; the row is f32") as caught:
-        PEERS[name].prepare(timing_inputs(CASE), 2)
+        PEERS[name].prepare(Given(timing_inputs(CASE), 2))
     assert caught.value.version == version
+
+
+def test_peers_share_the_copies_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[object, int]] = []
+
+    def make(inputs: object, sets: int) -> object:
+        made.append((inputs, sets))
+        return object()
+
+    monkeypatch.setattr(base, "torch_inputs", make)
+    given = Given(timing_inputs(CASE), 7)
+    assert given.torch is given.torch
+    assert made == [(given.inputs, 7)]
 
 
 def test_a_peer_without_a_name_here_is_refused(prepared: Prepared) -> None:

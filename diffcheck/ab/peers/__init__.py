@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from diffcheck.ab.peers.base import Peer, UnavailableError
+from diffcheck.ab.peers.base import Given, Peer, UnavailableError
 from diffcheck.ab.peers.flashinfer import FlashInfer
 from diffcheck.ab.peers.torch_sdpa import TorchSdpa
 from diffcheck.errors import choose
@@ -38,12 +38,13 @@ class OpenPeer:
 
 
 def open_peers(names: Sequence[str], prepared: Prepared, sets: int) -> tuple[OpenPeer | PeerRow, ...]:
-    """Prepare the named peers for a row's inputs, each with `sets` copies of K and V.
+    """Prepare the named peers for a row's inputs, with `sets` copies of K and V, which they share.
 
     One that is not installed, does not take the row or fails is a row that gives the reason. Raises `BadInputError` for
     a name that is no peer's.
     """
-    return tuple(_open(PEERS[choose("peer", name, PEERS)], prepared, sets) for name in names)
+    given = Given(prepared.decode_inputs, sets)
+    return tuple(_open(PEERS[choose("peer", name, PEERS)], prepared, given) for name in names)
 
 
 def failure(error: Exception) -> str:
@@ -51,9 +52,9 @@ def failure(error: Exception) -> str:
     return f"failed: {' '.join(str(error).split())[:200] or type(error).__name__}"
 
 
-def _open(peer: Peer, prepared: Prepared, sets: int) -> OpenPeer | PeerRow:
+def _open(peer: Peer, prepared: Prepared, given: Given) -> OpenPeer | PeerRow:
     try:
-        ready = peer.prepare(prepared.decode_inputs, sets)
+        ready = peer.prepare(given)
         error = _max_rel_error(ready.result(), prepared)
         ready.replay_us()
     except UnavailableError as unavailable:

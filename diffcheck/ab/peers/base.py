@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,8 +42,8 @@ class Peer(Protocol):
         """Its name in experiments."""
         ...
 
-    def prepare(self, inputs: Inputs, sets: int) -> Ready:
-        """Copy the inputs to the device, K and V `sets` times. Raises `UnavailableError`."""
+    def prepare(self, given: Given) -> Ready:
+        """Make a row's inputs ready on the device. Raises `UnavailableError`."""
         ...
 
 
@@ -52,6 +53,19 @@ class TorchInputs:
 
     q: Any
     kv: tuple[tuple[Any, Any], ...]
+
+
+@dataclass
+class Given:
+    """A row's inputs, for all peers: K and V are to be on the device `sets` times."""
+
+    inputs: Inputs
+    sets: int
+
+    @cached_property
+    def torch(self) -> TorchInputs:
+        """What `torch_inputs` makes of them, once: on a small device there is no room for copies of each peer's own."""
+        return torch_inputs(self.inputs, self.sets)
 
 
 def torch_inputs(inputs: Inputs, sets: int) -> TorchInputs:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffcheck.ab.peers.base import TorchGraph, TorchInputs, UnavailableError, torch_inputs
-from diffcheck.generators import Inputs
+from diffcheck.ab.peers.base import Given, TorchGraph, TorchInputs, UnavailableError
 
 
 class FlashInfer:
@@ -16,18 +15,18 @@ class FlashInfer:
 
     name = "flashinfer"
 
-    def prepare(self, inputs: Inputs, sets: int) -> _Ready:
+    def prepare(self, given: Given) -> _Ready:
         """Copy the inputs and capture a graph; see `Peer`."""
         try:
             import flashinfer
         except ImportError:
             raise UnavailableError("flashinfer is not installed") from None
         try:
-            given = torch_inputs(inputs, sets)
+            inputs = given.torch
         except UnavailableError as error:
-            # What torch_inputs names is torch's version.
+            # What torch's inputs name is torch's version.
             raise UnavailableError(str(error), str(flashinfer.__version__)) from None
-        return _Ready(flashinfer, given)
+        return _Ready(flashinfer, inputs)
 
 
 class _Ready:

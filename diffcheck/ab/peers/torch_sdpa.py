@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from diffcheck.ab.peers.base import TorchGraph, TorchInputs, UnavailableError, import_torch, torch_inputs
-from diffcheck.generators import Inputs
+from diffcheck.ab.peers.base import Given, TorchGraph, TorchInputs, UnavailableError, import_torch
 
 _BACK_ENDS = {"torch-flash": "FLASH_ATTENTION", "torch-cudnn": "CUDNN_ATTENTION"}
 
@@ -20,7 +19,7 @@ class TorchSdpa:
 
     name: str
 
-    def prepare(self, inputs: Inputs, sets: int) -> _Ready:
+    def prepare(self, given: Given) -> _Ready:
         """Copy the inputs and capture a graph; see `Peer`."""
         torch = import_torch()
         try:
@@ -30,7 +29,7 @@ class TorchSdpa:
         back_end = getattr(SDPBackend, _BACK_ENDS[self.name], None)
         if back_end is None:
             raise UnavailableError(f"this torch has no {_BACK_ENDS[self.name]}", str(torch.__version__))
-        return _Ready(torch_inputs(inputs, sets), back_end)
+        return _Ready(given.torch, back_end)
 
 
 class _Ready:
