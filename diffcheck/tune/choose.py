@@ -74,7 +74,12 @@ def _require_of(measured: Measured, base: TileTable) -> None:
     if result.status != "holds":
         raise BadInputError("result", f"of {result.host.device}, status {result.status}", "a result that holds")
     if result.table_sha256 != base.sha256:
-        raise BadInputError("result", f"measured against the table {result.table}", f"one against {base.name}")
+        # By name and text: what is built in has one name, whatever it says.
+        given, allowed = (
+            f"{name} ({sha256[:12]})"
+            for name, sha256 in ((result.table, result.table_sha256), (base.name, base.sha256))
+        )
+        raise BadInputError("result", f"measured against the table {given}", f"one against {allowed}")
 
 
 def _cells(result: TuneResult) -> Iterator[tuple[Kind, int, list[TunedRow]]]:
