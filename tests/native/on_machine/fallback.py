@@ -33,8 +33,8 @@ def test_a_warning_that_is_an_error_leaves_nothing_behind(driver: Any, bench: An
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_profile_that_asks_for_a_tile_of_another_architecture_is_refused() -> None:
     with pytest.raises(PtxSetError, match=r"^[^\n]* the kernel splitk_partial_f16_g4_d256_w12r4 of sm_80\.ptx$"):
-        SplitKDecode(8, 2, 12_800, profile="h200", device=0)
-    assert SplitKDecode(8, 2, 12_799, profile="h200", device=0).plan(12_799).tile.name == "w8r4"
+        SplitKDecode(8, 2, 34_642, profile="h200", device=0)
+    assert SplitKDecode(8, 2, 34_641, profile="h200", device=0).plan(34_641).tile.name == "w8r4"
 
 
 def test_a_device_older_than_every_file_is_refused(driver: Any, bench: Any) -> None:
