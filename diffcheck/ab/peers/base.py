@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from diffcheck.ab.calls import common_calls
 from diffcheck.generators import Inputs
 
 
@@ -99,9 +100,6 @@ def import_torch() -> Any:
 class TorchGraph:
     """A CUDA graph of calls, captured by torch."""
 
-    MIN_CALLS = 20
-    GRAPH_US = 4000.0
-
     def __init__(self, call: Any, sets: int) -> None:
         torch = import_torch()
         self._torch = torch
@@ -113,8 +111,7 @@ class TorchGraph:
         trial, self._stream = self._capture(call, sets), stream
         self._graph, self.calls = trial, sets
         self.replay_us()
-        wanted = max(1, round(self.GRAPH_US / max(self.replay_us(), 0.1)))
-        self.calls = -(-wanted // sets) * sets
+        self.calls = common_calls(self.replay_us(), sets, 1)
         self._graph = self._capture(call, self.calls)
 
     def _capture(self, call: Any, calls: int) -> Any:
