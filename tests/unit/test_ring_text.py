@@ -7,6 +7,8 @@ import re
 import pytest
 
 from diffcheck.selftest.generated.population import Subject, subjects
+from py_builder_kernel.kernels.registry import kernel_named
+from py_builder_kernel.kernels.spec import PartialSpec
 
 ARMS = ("builder", "oxide")
 TARGETS = ("sm_80", "sm_89", "sm_90", "sm_120", "sm_121")
@@ -20,13 +22,6 @@ def partials(arm: str, target: str) -> tuple[Subject, ...]:
 def lines(subject: Subject) -> list[str]:
     kernel = subject.flow.kernel
     return [kernel.line_text(statement) for statement in kernel.statements]
-
-
-def shape(subject: Subject) -> tuple[int, int]:
-    """Query heads of a KV head, and rows of a warp's step."""
-    found = re.fullmatch(r"splitk_partial_f\d+_g(\d)_d256_w\d+r(\d+)", subject.entry)
-    assert found is not None
-    return int(found[1]), int(found[2])
 
 
 def scores(code: list[str]) -> list[str]:
@@ -49,10 +44,13 @@ def test_the_butterfly_of_a_ring_selects_between_heads_alone(arm: str, target: s
     for subject in partials(arm, target):
         code = lines(subject)
         is_ring = any(line.startswith("cp.async.cg") for line in code)
-        heads, rows = shape(subject)
+        _, kernel = kernel_named(subject.entry)
+        assert isinstance(kernel, PartialSpec)
         # Without a ring the oxide compiler has exponentials in front, too, which choose as well.
         count = selects(scores(code))
-        assert count == 2 * (heads - 1) if is_ring else count >= 2 * (rows * heads - 1), subject.entry
+        assert count == 2 * (kernel.group - 1) if is_ring else count >= 2 * (kernel.rows * kernel.group - 1), (
+            subject.entry
+        )
         rings += is_ring
     assert rings
 
