@@ -162,10 +162,14 @@ class _Partial:
         if self.ring is None:
             self.staging = RegisterStaging(f, self.lanes, k, v)
         else:
-            shared, thread, part = self.module.dynamic_shared(), (self.lane, self.warp), self.part_bytes
-            own = OwnRow(self.row, tuple(self.bits[level] for level in self.own.row_levels))
-            ring = self.ring
-            self.staging = RingStaging(f, k, v, ring=ring, part_bytes=part, shared=shared, thread=thread, own_row=own)
+            self.staging = RingStaging(
+                *(f, k, v),
+                ring=self.ring,
+                part_bytes=self.part_bytes,
+                shared=self.module.dynamic_shared(),
+                thread=(self.lane, self.warp),
+                own_row=OwnRow(self.row, tuple(self.bits[level] for level in self.own.row_levels)),
+            )
         self.loaders = (k, v)
 
     def _prefetch(self) -> None:

@@ -269,9 +269,11 @@ class RingStaging(Staging):
         base = f.new("mad.lo.u32", warp, part_bytes, f.new("mov.u32", shared))
         self._reading = f.new("mad.lo.u32", lane, lanes.vec * lanes.storage.size, base)
         self._filling = f.new("mov.u32", self._reading)
-        # Where there are two slots, both together; else the end of the last one.
-        behind = f.new("add.u32", self._reading, (1 if ring.steps == 2 else ring.steps) * self._step)
-        self._turning = f.new("add.u32", self._reading, behind) if ring.steps == 2 else behind
+        if ring.steps == 2:
+            second = f.new("add.u32", self._reading, self._step)
+            self._both = f.new("add.u32", self._reading, second)
+        else:
+            self._end = f.new("add.u32", self._reading, ring.steps * self._step)
         policy = f.new("createpolicy.fractional.L2::evict_first.b64")
         self._k_rows = RingRows(f, lanes, self._filling, 0, policy)
         self._v_rows = RingRows(f, lanes, self._filling, self._step // 2, policy)
@@ -298,8 +300,8 @@ class RingStaging(Staging):
         f = self._f
         f.phase("request")
         none = f.new("setp.le.s32", self._unrequested, 0)
-        stores: tuple[RowStore, RowStore] = (self._ordered_k, self._v_rows)
-        for loader, store in zip((self._k, self._v), stores, strict=True):
+        requests: tuple[tuple[RowLoader, RowStore], ...] = ((self._k, self._ordered_k), (self._v, self._v_rows))
+        for loader, store in requests:
             with f.skipped_if(none, f"requested_{loader.name}", uniform=True):
                 loader.each_row(store, self._unrequested)
                 loader.go_on()
@@ -317,10 +319,10 @@ class RingStaging(Staging):
         f = self._f
         if self._ring.steps == 2:
             # To the other of the two.
-            f.emit("sub.u32", slot, self._turning, slot)
-            return
-        f.emit("add.u32", slot, slot, self._step)
-        f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._turning))
+            f.emit("sub.u32", slot, self._both, slot)
+        else:
+            f.emit("add.u32", slot, slot, self._step)
+            f.emit("sub.u32", slot, slot, self._ring.steps * self._step, guard=f.new("setp.eq.u32", slot, self._end))
 
     def keys(self) -> Iterator[list[Reg]]:
         """See Staging: the step's V and the steps after it may still be on their way."""
