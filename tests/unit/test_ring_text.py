@@ -47,10 +47,8 @@ def test_the_butterfly_of_a_ring_selects_between_heads_alone(arm: str, target: s
         _, kernel = kernel_named(subject.entry)
         assert isinstance(kernel, PartialSpec)
         # Without a ring the oxide compiler has exponentials in front, too, which choose as well.
-        count = selects(scores(code))
-        assert count == 2 * (kernel.group - 1) if is_ring else count >= 2 * (kernel.rows * kernel.group - 1), (
-            subject.entry
-        )
+        count, pairs = selects(scores(code)), (1 if is_ring else kernel.rows) * kernel.group - 1
+        assert count == 2 * pairs if is_ring else count >= 2 * pairs, subject.entry
         rings += is_ring
     assert rings
 
