@@ -19,7 +19,7 @@ from diffcheck.ab.simulate import (
     rejected_when_slower,
 )
 from diffcheck.ab.stats import interval_of
-from diffcheck.ab.stopping import enough
+from diffcheck.ab.stopping import OVERRUN, enough
 from diffcheck.experiment.load import load_policy
 from diffcheck.experiment.model import Budget
 
@@ -80,6 +80,8 @@ def test_sampling_ends_for_the_stated_reasons_only() -> None:
     assert enough(12, wide, BUDGET) is None
     assert enough(12, wide, BUDGET, blocks=60) == "blocks"
     assert enough(12, wide, BUDGET, seconds=60.0) == "budget"
+    assert enough(11, wide, BUDGET, seconds=60.0) is None
+    assert enough(11, wide, BUDGET, seconds=60.0 * OVERRUN) == "budget"
 
 
 @pytest.mark.parametrize("noise", MODELS)
