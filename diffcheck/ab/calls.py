@@ -23,8 +23,7 @@ def common_calls(fastest_us: float, sets: int, parts: int) -> int:
     """
     wanted = max(1, round(GRAPH_US / max(fastest_us, 0.1)))
     unit = math.lcm(parts, sets)
-    unit = unit if wanted >= unit // 2 else sets
-    return -(-wanted // unit) * unit
+    return _passes(wanted, unit if wanted >= unit // 2 else sets)
 
 
 def own_calls(each_us: float, fastest_us: float, common: int, sets: int) -> int:
