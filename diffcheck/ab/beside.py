@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from diffcheck.ab.bench import BASELINE, CANDIDATE, Replayed, RowBench
+from diffcheck.ab.nvml import Monitor
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.peers import OpenPeer, failure, without_number
-from diffcheck.ab.sampler import Pace
 from diffcheck.receipts.ab.rows import Beside, PeerRow
 
 BLOCKS = 10
@@ -34,7 +35,9 @@ class _PeerFailedError(Exception):
         self.turn = turn
 
 
-def time_peers(opened: RowBench, names: Sequence[str], baseline_us: float, pace: Pace) -> tuple[PeerRow, ...]:
+def time_peers(
+    opened: RowBench, names: Sequence[str], baseline_us: float, monitor: Monitor, pace: Pace
+) -> tuple[PeerRow, ...]:
     """Time the named peers on a row's inputs.
 
     One that is not installed, does not take the row or fails gives the reason in place of a number: no peer ever ends a
@@ -47,7 +50,7 @@ def time_peers(opened: RowBench, names: Sequence[str], baseline_us: float, pace:
             _block(opened, going, peers_first=len(going[0].blocks) % 2 == 1)
         except _PeerFailedError as error:
             error.turn.failed = str(error)
-        pace.sleep(pace.pause_s)
+        pace.rest(monitor)
     return tuple(_row(one, baseline_us) if isinstance(one, _Turn) else one for one in found)
 
 

@@ -28,6 +28,7 @@ REASONS: dict[str, int] = {
     "display_clock_setting": 0x100,
 }
 """NVML's reasons for a lowered clock, by bit (nvml.h, nvmlClocksEventReasons)."""
+POWER_CAP = "sw_power_cap"
 
 
 class Monitor(Protocol):

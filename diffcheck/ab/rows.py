@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Bench, RowBench, planted
 from diffcheck.ab.beside import time_peers
-from diffcheck.ab.sampler import Pace, Sampler, ThrottledError
+from diffcheck.ab.nvml import Monitor
+from diffcheck.ab.pace import Pace
+from diffcheck.ab.sampler import Sampler, ThrottledError
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE
 from diffcheck.errors import DiffcheckError
 from diffcheck.experiment.model import Experiment
@@ -50,8 +52,8 @@ def measure_row(
             return MeasuredRow(_row(bench, row, opened, experiment), ())
         sampler = Sampler(opened.fresh, bench.monitor, experiment.budget, pace)
         timing = sampler.compare(SIDES, seed)
-        floors = _floors(opened)
-        peers = time_peers(opened, experiment.arms.peers, timing.baseline_us, pace)
+        floors = _floors(opened, bench.monitor, pace)
+        peers = time_peers(opened, experiment.arms.peers, timing.baseline_us, bench.monitor, pace)
         made = _row(bench, row, opened, experiment, timing=timing, floors=floors, peers=peers)
         return MeasuredRow(made, _controls(sampler, row, controls, seed))
     except ThrottledError as error:
@@ -106,7 +108,7 @@ def above_peak(bench: Bench, kv_bytes: int, timing: Comparison | None) -> bool |
     return kv_bytes / (min(timing.baseline_us, timing.candidate_us) * 1e-6) > peak
 
 
-def _floors(opened: RowBench) -> tuple[Floor, ...]:
+def _floors(opened: RowBench, monitor: Monitor, pace: Pace) -> tuple[Floor, ...]:
     """Return the launch floor and the fastest of those that read.
 
     They are replayed in turn with both arms, there and back: a device that has streamed for longer is slower.
@@ -118,6 +120,7 @@ def _floors(opened: RowBench) -> tuple[Floor, ...]:
         replays = list(zip(names, opened.fresh(names), strict=True))
         for name, replay in (*replays, *reversed(replays)):
             samples[name].append(replay())
+        pace.rest(monitor)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     details = ((EMPTY, "empty", f"{opened.empty_launches} empty kernels"), (best, "read", reads[best]))
     return tuple(

@@ -9,8 +9,8 @@ from pathlib import Path
 from diffcheck.ab.bench import Bench
 from diffcheck.ab.journal import Entry, Header, Journal
 from diffcheck.ab.merge import Earlier
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.rows import ControlPlan, measure_row
-from diffcheck.ab.sampler import Pace
 from diffcheck.ab.source import source_state
 from diffcheck.ab.warnings import warnings_of
 from diffcheck.experiment.load import LoadedExperiment, load_policy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from diffcheck.ab.bench import Replayed
 from diffcheck.ab.nvml import Monitor
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.schedule import Order, balanced_orders
 from diffcheck.ab.stats import CONFIDENCE, ratio_interval
 from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS, Stop, enough
@@ -21,18 +21,9 @@ HARD_REASONS = frozenset(
     {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sync_boost"}
 )
 """Reasons that strike at a moment and so one side more than the other: a block that meets one is dropped. The power cap
-(`sw_power_cap`) is not among them: sustained streaming meets it on both sides alike, and pauses keep it equal."""
+(`sw_power_cap`) is not among them: sustained streaming meets it on both sides alike, and a run waits for its end."""
 WARM_UP = 2
 """Blocks that are replayed before the first that counts."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """The seconds that a run pauses between blocks, and its clock; tests give others."""
-
-    pause_s: float = 0.03
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
 
 
 @dataclass
@@ -61,7 +52,7 @@ class Sampler:
         while True:
             for _ in range(BLOCKS_BETWEEN_LOOKS):
                 blocks.append(self._block(names, next(orders)))
-                self.pace.sleep(self.pace.pause_s)
+                self.pace.rest(self.monitor)
             stop, interval = self._look(blocks, seed, confidence, self.pace.clock() - started)
             if stop is not None and interval is not None:
                 return _comparison(blocks, interval, stop)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from diffcheck.ab.nvml import POWER_CAP
 from diffcheck.receipts.ab.host import HostFacts
 from diffcheck.receipts.ab.rows import Control, Row
 from diffcheck.receipts.ab.samples import Block, Comparison, Side
 
-POWER_CAP = "sw_power_cap"
 UNEQUAL = 0.2
 """A cap that one side meets in so many more of its replays than the other was not met alike."""
 

@@ -89,9 +89,9 @@ def _run(
     imported: tuple[Measured, ...],
 ) -> AbReceipt:
     from diffcheck.ab.merge import earlier_part, require_replaceable
+    from diffcheck.ab.pace import Pace
     from diffcheck.ab.peers.llama_cpp import with_llama_cpp
     from diffcheck.ab.run import Asked, Run, facts_of
-    from diffcheck.ab.sampler import Pace
     from diffcheck.receipts.ab.file import write_ab_receipt
 
     require_replaceable(path)

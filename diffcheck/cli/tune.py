@@ -82,7 +82,7 @@ def _asked(
     seconds: float,
     tiles: Path | None,
 ) -> Asked:
-    from diffcheck.ab.sampler import Pace
+    from diffcheck.ab.pace import Pace
     from diffcheck.tune.run import Asked
     from diffcheck.tune.variants import Sweep
     from rust_kernel.plan import TileTable

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from diffcheck.ab.nvml import Monitor
-from diffcheck.ab.sampler import Pace, why_dropped
+from diffcheck.ab.pace import Pace
+from diffcheck.ab.sampler import why_dropped
 from diffcheck.ab.stats import CONFIDENCE, interval_of
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.rows import Floor
@@ -54,7 +55,7 @@ def take_rounds(
     started = pace.clock()
     while True:
         rounds.append(_round(monitor, row, _drawn(names, rng), us))
-        pace.sleep(pace.pause_s)
+        pace.rest(monitor)
         used = sum(one.dropped is None for one in rounds)
         if len(rounds) >= MAX_ROUNDS or (used >= MIN_ROUNDS and pace.clock() - started >= seconds):
             break
@@ -93,7 +94,7 @@ def ratio_of(row: TunedRow, variant: TunedVariant, seed: int) -> Interval:
     return interval_of(values, seed, 1.0 - (1.0 - CONFIDENCE) / max(1, others))
 
 
-def read_floors(row: TuneRow, beside: str) -> tuple[Floor, ...]:
+def read_floors(monitor: Monitor, row: TuneRow, beside: str, pace: Pace) -> tuple[Floor, ...]:
     """Return the fastest of the graphs that only read K and V, replayed in turn with one variant."""
     reads = dict(row.read_floors())
     names = [beside, *reads]
@@ -102,6 +103,7 @@ def read_floors(row: TuneRow, beside: str) -> tuple[Floor, ...]:
         replays = list(zip(names, row.fresh(names), strict=True))
         for name, replay in (*replays, *reversed(replays)):
             samples[name].append(replay())
+        pace.rest(monitor)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     return (
         Floor.model_validate(

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from diffcheck.ab.sampler import Pace
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.source import source_state
 from diffcheck.arms import DeviceArm, HostArm
 from diffcheck.cases import Case
@@ -79,7 +79,7 @@ def tune_case(bench: TuneBench, asked: Asked, case: Case, reference: HostArm, se
     try:
         names = [one.variant.name for one in timed]
         samples = take_rounds(bench.monitor, opened, names, asked.seconds, seed=seed, pace=asked.pace)
-        floors = read_floors(opened, names[0])
+        floors = read_floors(bench.monitor, opened, names[0], asked.pace)
         facts = {"buffer_sets": opened.buffer_sets, "calls": opened.calls, "floors": floors}
     finally:
         opened.close()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import diffcheck.ab.gpu
+import diffcheck.ab.pace
 import diffcheck.ab.run
-import diffcheck.ab.sampler
 from diffcheck.cli.main import main
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.host import HostFacts
@@ -61,10 +61,10 @@ def start(what: str, place: int, arguments: list[str]) -> None:
     run.run_subjects = tree_subjects
     gpu: Any = diffcheck.ab.gpu
     gpu.GpuBench = lambda tiles: bench(what, place)
-    sampler: Any = diffcheck.ab.sampler
+    paces: Any = diffcheck.ab.pace
     ticks = itertools.count(0.0, 0.01)
-    pace = diffcheck.ab.sampler.Pace(0.0, lambda _: None, lambda: next(ticks))
-    sampler.Pace = lambda: pace
+    pace = diffcheck.ab.pace.Pace(0.0, lambda _: None, lambda: next(ticks))
+    paces.Pace = lambda: pace
     sys.argv = ["diffcheck", *arguments]
     main()
 

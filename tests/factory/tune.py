@@ -10,7 +10,7 @@ import numpy as np
 
 from diffcheck.ab.bench import Replayed
 from diffcheck.ab.nvml import Monitor
-from diffcheck.ab.sampler import Pace
+from diffcheck.ab.pace import Pace
 from diffcheck.arms import BuilderArm, DeviceArm, reference_arm
 from diffcheck.cases import Case
 from diffcheck.executors import Executor, get_executor

@@ -15,8 +15,8 @@ from typing_extensions import Self
 
 from diffcheck.ab.bench import BASELINE, CANDIDATE, EMPTY
 from diffcheck.ab.merge import Earlier
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.run import Asked, Run, facts_of
-from diffcheck.ab.sampler import Pace
 from diffcheck.ab.stats import CONTROL_CONFIDENCE
 from diffcheck.arms import BuilderArm
 from diffcheck.cases import get_case

@@ -10,8 +10,8 @@ import types
 from pathlib import Path
 
 from diffcheck.ab.merge import Earlier
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.run import Asked, Run, facts_of
-from diffcheck.ab.sampler import Pace
 from diffcheck.receipts.ab.host import ForeignProcess, HostFacts
 from diffcheck.receipts.ab.samples import Reading
 from diffcheck.selftest.model import SelfTestNotRun

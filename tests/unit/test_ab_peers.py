@@ -16,9 +16,10 @@ import pytest
 
 from diffcheck.ab.bench import BASELINE, CANDIDATE, Replayed
 from diffcheck.ab.beside import BLOCKS, time_peers
+from diffcheck.ab.nvml import NoMonitor
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.peers import PEERS, OpenPeer, base, open_peers
 from diffcheck.ab.peers.base import Given, UnavailableError
-from diffcheck.ab.sampler import Pace
 from diffcheck.arms import reference_arm
 from diffcheck.cases import Case
 from diffcheck.errors import BadInputError, DiffcheckError
@@ -92,7 +93,7 @@ def formula_row(**changes: object) -> FormulaRow:
 def test_peers_and_arms_are_replayed_there_and_back_and_begin_in_turn() -> None:
     seen: list[str] = []
     opened = formula_row(peers={"one": 1.5, "two": 1.2}, on_replay=seen.append)
-    rows = time_peers(opened, ["one", "absent", "two"], 10.0, PACE)
+    rows = time_peers(opened, ["one", "absent", "two"], 10.0, NoMonitor(), PACE)
     assert [(row.name, row.reason) for row in rows] == [("one", None), ("absent", "not installed"), ("two", None)]
     arms, peers = [BASELINE, CANDIDATE], ["one", "two"]
     # Arms are captured anew for every block, and each graph is replayed once untimed.
@@ -103,7 +104,7 @@ def test_peers_and_arms_are_replayed_there_and_back_and_begin_in_turn() -> None:
 
 def test_a_peers_samples_are_those_beside_the_arms() -> None:
     opened = formula_row(peers={"one": 1.5})
-    (row,) = time_peers(opened, ["one"], 10.0, PACE)
+    (row,) = time_peers(opened, ["one"], 10.0, NoMonitor(), PACE)
     assert len(row.beside) == BLOCKS
     assert row.samples_us == tuple(us for block in row.beside for us in block.peer_us)
     assert (row.version, row.max_rel_error) == ("1.0", 6e-4)
@@ -131,7 +132,7 @@ class Drifting:
 
 
 def test_a_drift_touches_arms_and_peers_alike() -> None:
-    rows = time_peers(Drifting(), ["one", "two", "three"], 10.0, PACE)  # type: ignore[arg-type]
+    rows = time_peers(Drifting(), ["one", "two", "three"], 10.0, NoMonitor(), PACE)  # type: ignore[arg-type]
     for block in (block for row in rows for block in row.beside):
         for arm in (block.baseline_us, block.candidate_us):
             assert math.fsum(block.peer_us) == pytest.approx(math.fsum(arm), rel=1e-12)
@@ -155,7 +156,7 @@ def test_a_peer_that_fails_midway_has_a_reason_and_spoils_no_other(count: int) -
     assert isinstance(good, OpenPeer)
     bad = OpenPeer("bad", "2.0", _failing(count, RuntimeError("CUDA error:\n an illegal address")), 1e-3)
     opened.open_peers = lambda names: [bad, good]  # type: ignore[method-assign]
-    failed, timed = time_peers(opened, ["bad", "good"], 10.0, PACE)
+    failed, timed = time_peers(opened, ["bad", "good"], 10.0, NoMonitor(), PACE)
     assert failed.reason == "failed: CUDA error: an illegal address"
     assert (failed.version, failed.samples_us, failed.beside, failed.max_rel_error) == ("2.0", (), (), None)
     assert len(timed.beside) == BLOCKS
@@ -170,4 +171,4 @@ def test_a_device_that_fails_is_no_peers_failure() -> None:
             raise DiffcheckError("the GPU failed")
 
     with pytest.raises(DiffcheckError, match="the GPU failed"):
-        time_peers(formula_row(peers={"one": 1.5}, on_replay=lost), ["one"], 10.0, PACE)
+        time_peers(formula_row(peers={"one": 1.5}, on_replay=lost), ["one"], 10.0, NoMonitor(), PACE)

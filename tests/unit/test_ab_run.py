@@ -15,10 +15,10 @@ import pytest
 from diffcheck.ab import lock as gpu
 from diffcheck.ab.bench import BASELINE, CANDIDATE, EMPTY, planted, planted_share
 from diffcheck.ab.merge import Earlier, earlier_part, require_replaceable
+from diffcheck.ab.pace import Pace
 from diffcheck.ab.recompute import contradictions
 from diffcheck.ab.rows import FLOOR_PLACES
 from diffcheck.ab.run import Asked, Run, facts_of, journal_path, plan_controls
-from diffcheck.ab.sampler import Pace
 from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.file import read_ab_receipt, write_ab_receipt

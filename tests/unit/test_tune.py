@@ -186,7 +186,7 @@ def test_an_arm_whose_incumbent_is_wrong_is_not_timed() -> None:
 
 
 def test_rounds_in_which_the_clock_was_held_down_do_not_count() -> None:
-    hot = Watch(throttle=lambda reading: ("hw_thermal_slowdown",) if reading % 12 == 0 else ())
+    hot = Watch(throttle=lambda reading: ("hw_thermal_slowdown",) if reading % 10 == 0 else ())
     (row,) = swept(FormulaTuneBench(monitor=hot), seconds=0.0).rows
     dropped = [round_ for round_ in row.rounds if round_.dropped]
     assert dropped
