@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-GRAPH_US = 4000.0
-"""A graph of the fastest lasts about this long, so that its own start is a small part of it."""
+from diffcheck.timing.graph import GRAPH_US, whole_passes
+
 FAR_APART = 4.0
 """A side that takes this many times as long a call as the fastest has a number of calls of its own."""
 
@@ -23,7 +23,7 @@ def common_calls(fastest_us: float, sets: int, parts: int) -> int:
     """
     wanted = max(1, round(GRAPH_US / max(fastest_us, 0.1)))
     unit = math.lcm(parts, sets)
-    return _passes(wanted, unit if wanted >= unit // 2 else sets)
+    return whole_passes(wanted, unit if wanted >= unit // 2 else sets)
 
 
 def own_calls(each_us: float, fastest_us: float, common: int, sets: int) -> int:
@@ -34,13 +34,9 @@ def own_calls(each_us: float, fastest_us: float, common: int, sets: int) -> int:
     """
     if each_us < FAR_APART * fastest_us:
         return common
-    return _passes(common * fastest_us / each_us, sets)
+    return whole_passes(common * fastest_us / each_us, sets)
 
 
 def divided_calls(calls: int, sets: int, shares: Iterable[Fraction]) -> int:
     """Return the next number of calls, in whole passes, of which each share is a whole number."""
-    return _passes(calls, math.lcm(sets, *(share.denominator for share in shares)))
-
-
-def _passes(calls: float, unit: int) -> int:
-    return max(1, math.ceil(calls / unit)) * unit
+    return whole_passes(calls, math.lcm(sets, *(share.denominator for share in shares)))

@@ -14,7 +14,7 @@ class Pace:
     """The seconds that a run pauses between blocks, the longest that it waits for a power cap, and its clock.
 
     Tests give others. A device under its cap is slower by what its supply and its cooling allow, not by its kernels: on
-    an H200 that streams without pause, kernels that compute much lose up to a third of their clock.
+    an H200 that streams without pause, kernels that compute much lose a quarter of their clock.
     """
 
     pause_s: float = 0.03

@@ -6,15 +6,16 @@ the device. Calls rotate over sets of buffers larger than the L2 together, so th
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# A graph holds at least this many calls and lasts about this long, so that its own start is a small part of it.
-MIN_CALLS = 20
 GRAPH_US = 4000.0
+"""A graph lasts about this long, so that its own start is a small part of it."""
+MIN_CALLS = 20
 WARM_UP_REPLAYS = 3
 
 
@@ -53,8 +54,12 @@ def choose_calls(thing: Timed, sets: int) -> int:
     trial = capture(thing, max(sets, MIN_CALLS))
     replay_us(trial)
     each = replay_us(trial) / trial.calls
-    wanted = max(MIN_CALLS, int(GRAPH_US / max(each, 0.1)))
-    return -(-wanted // sets) * sets
+    return whole_passes(max(MIN_CALLS, GRAPH_US / max(each, 0.1)), sets)
+
+
+def whole_passes(calls: float, sets: int) -> int:
+    """Return the next number of calls that is a whole number of passes over the sets, one at least."""
+    return max(1, math.ceil(calls / sets)) * sets
 
 
 def replay_us(captured: Captured) -> float:
