@@ -44,6 +44,10 @@ from py_builder_kernel.kernels.staging import OwnRow, RegisterStaging, RingStagi
 from py_builder_kernel.ptx import U32, U64, Function, Module, Param, Reg, at_global
 from py_builder_kernel.ptx.special import CTAID_X, CTAID_Y
 
+# Registers a thread at most, by warps of a block, where a kernel can start early: 12 warps of 168 would take all of a
+# multiprocessor, 144 leave room beside them for a block of the reduce kernel (256 threads of 40).
+MAX_REGISTERS = {12: 144}
+
 
 @dataclass(frozen=True, slots=True)
 class Params:
@@ -73,7 +77,8 @@ class Params:
 
 def emit_partial(module: Module, spec: PartialSpec) -> Function:
     """Add the partial kernel of `spec` to the module."""
-    f = module.function(spec.entry, max_threads=32 * spec.warps)
+    registers = MAX_REGISTERS.get(spec.warps) if can_start_early(module.target) else None
+    f = module.function(spec.entry, max_threads=32 * spec.warps, max_registers=registers)
     _Partial(f, module, spec, Params.declare(f)).emit()
     return f
 

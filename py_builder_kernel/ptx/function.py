@@ -19,15 +19,24 @@ class Function:
 
     `newest` caps the PTX version that a form may need. `max_threads` is the block size (`.maxntid`) and `min_blocks`
     the blocks that one multiprocessor must be able to hold (`.minnctapersm`): together they bound the registers.
+    `max_registers` (`.maxnreg`) bounds those of a thread further.
     """
 
     def __init__(
-        self, name: str, target: Target, *, max_threads: int, min_blocks: int = 1, newest: PtxVersion = NEWEST_PTX
+        self,
+        name: str,
+        target: Target,
+        *,
+        max_threads: int,
+        min_blocks: int = 1,
+        max_registers: int | None = None,
+        newest: PtxVersion = NEWEST_PTX,
     ) -> None:
         self.name = name
         self.target = target
         self.max_threads = max_threads
         self.min_blocks = min_blocks
+        self.max_registers = max_registers
         self.params: list[Param] = []
         self.shared: list[Symbol] = []
         self.lines: list[Line] = []

@@ -26,11 +26,20 @@ class Module:
         self._newest = newest
         self._dynamic: Symbol | None = None
 
-    def function(self, name: str, *, max_threads: int, min_blocks: int = 1) -> Function:
+    def function(
+        self, name: str, *, max_threads: int, min_blocks: int = 1, max_registers: int | None = None
+    ) -> Function:
         """Start an entry function."""
         if any(f.name == name for f in self.functions):
             raise PtxBuildError(f"entry {name!r} is defined twice")
-        function = Function(name, self.target, max_threads=max_threads, min_blocks=min_blocks, newest=self._newest)
+        function = Function(
+            name,
+            self.target,
+            max_threads=max_threads,
+            min_blocks=min_blocks,
+            max_registers=max_registers,
+            newest=self._newest,
+        )
         self.functions.append(function)
         return function
 
@@ -69,6 +78,7 @@ def _function_lines(function: Function) -> list[str]:
         ")",
         f".maxntid {function.max_threads}, 1, 1",
         f".minnctapersm {function.min_blocks}",
+        *([] if function.max_registers is None else [f".maxnreg {function.max_registers}"]),
         "{",
         *registers,
         *shared,

@@ -25,6 +25,12 @@ def test_a_kernel_assembles_within_its_registers(entry: str, target: str, resour
     assert used.registers <= min(255, 65_536 // threads // 8 * 8)
 
 
+@pytest.mark.parametrize("group", range(1, 7))
+def test_twelve_warps_leave_room_for_a_block_of_the_reduce_kernel(group: int, resources: Resourcer) -> None:
+    partial = 32 * 12 * resources(f"splitk_partial_f16_g{group}_d256_w12r4", "sm_90").registers
+    assert partial + 256 * resources("splitk_reduce_d256", "sm_90").registers <= 65_536
+
+
 def test_the_reduce_kernels_shared_memory_does_not_depend_on_the_splits(resources: Resourcer) -> None:
     assert resources("splitk_reduce_d256", "sm_90").static_shared == 4 * 8 * (32 + 1)
 

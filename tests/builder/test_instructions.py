@@ -202,6 +202,15 @@ def test_declarations_and_labels_are_checked() -> None:
         f.new("bar.sync", 0)
 
 
+def test_a_bound_of_registers_is_stated_where_there_is_one() -> None:
+    module = Module(target_named("sm_90"))
+    for name, most in (("free", None), ("bound", 144)):
+        module.function(name, max_threads=64, max_registers=most).emit("ret")
+    free, bound = module.text().split(".visible .entry")[1:]
+    assert ".maxnreg" not in free
+    assert ".minnctapersm 1\n.maxnreg 144\n{" in bound
+
+
 def test_a_label_name_that_is_taken_gets_a_number() -> None:
     f = function()
     assert [f.label("step").name for _ in range(3)] == ["step", "step_2", "step_3"]
