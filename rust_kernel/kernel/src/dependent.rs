@@ -6,11 +6,7 @@
 
 use cuda_device::ptx_asm;
 
-/// Whether kernels of the architecture that is compiled for may start early.
-pub const CAN_START_EARLY: bool = match option_env!("CUDA_OXIDE_TARGET") {
-    Some(target) => matches!(target.as_bytes(), b"sm_90" | b"sm_120" | b"sm_121"),
-    None => false,
-};
+use crate::target::CAN_START_EARLY;
 
 /// Lets the next kernel of the stream start, as soon as every block has come here or ended.
 #[inline(always)]

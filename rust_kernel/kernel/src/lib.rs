@@ -21,6 +21,7 @@ mod ring;
 mod rows;
 mod shared;
 mod storage;
+mod target;
 mod unroll;
 mod warp_state;
 

@@ -8,12 +8,13 @@
 
 use cuda_device::{thread, warp};
 
-use crate::dependent::{CAN_START_EARLY, let_next_start, wait_for_previous};
+use crate::dependent::{let_next_start, wait_for_previous};
 use crate::merge::merge;
 use crate::ring::Ring;
 use crate::rows::{Cursor, Loaded};
 use crate::shared::Exchange;
 use crate::storage::Storage;
+use crate::target::CAN_START_EARLY;
 use crate::warp_state::Warp;
 
 /// What the launch passes, in the order of section 8; strides count elements.
@@ -73,7 +74,8 @@ pub unsafe fn partial<
     let first_key = split * args.chunk;
     let keys = args.chunk.min(args.kv_len - first_key);
     let warp_first = warp * R as u32;
-    let row = first_key as usize + warp_first as usize;
+    // Below 2^32: a few rows past kv_len at most, which is below 2^31.
+    let row = (first_key + warp_first) as usize;
     let in_row = lane as usize * Warp::<S, G, D, R, E, WORDS, HALF, SLOTS>::VECTOR_BYTES;
     let cursor = |base: *const u8, stride_row: usize, stride_head: usize| {
         let row_bytes = stride_row * S::BYTES;

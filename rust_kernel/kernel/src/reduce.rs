@@ -12,8 +12,9 @@ use cuda_device::{SharedArray, ptx_asm, shared::cvta_generic_to_shared_offset, t
 
 use crate::arith::{LOWEST, add, div, exp, fma, max, sub};
 use crate::butterfly::max_over_warp;
-use crate::dependent::{CAN_START_EARLY, let_next_start, prefetch_if, wait_for_previous};
+use crate::dependent::{let_next_start, prefetch_if, wait_for_previous};
 use crate::memory::read_shared_16;
+use crate::target::CAN_START_EARLY;
 use crate::unroll::{keep_rolled, unrolled};
 
 /// Section 6: the classes, and the warps of a block.

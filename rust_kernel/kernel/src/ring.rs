@@ -12,13 +12,8 @@ use cuda_device::{ptx_asm, shared::cvta_generic_to_shared_offset};
 use crate::memory::read_shared_16;
 use crate::rows::{Cursor, Rows, own_row};
 use crate::storage::VECTOR_STRIDE;
+use crate::target::HAS_POLICY;
 use crate::unroll::unrolled;
-
-/// Whether the architecture that is compiled for takes a policy: the PTX that the compiler writes for sm_80 has none.
-const HAS_POLICY: bool = match option_env!("CUDA_OXIDE_TARGET") {
-    Some(target) => !matches!(target.as_bytes(), b"sm_80"),
-    None => false,
-};
 
 /// The ring of one warp, as one lane sees it: addresses of the shared window. It has `STEPS` places; a step's place
 /// holds the `R` rows of K, then those of V; a row is `WORDS / 4` blocks of 32 vectors, a vector a lane.

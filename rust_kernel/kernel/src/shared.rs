@@ -2,23 +2,7 @@
 //! (`ring.rs`), then what the warps exchange to be merged. Both lie in the warp's own part, so that a warp which is
 //! done need not wait for the others before it leaves its results.
 
-use crate::dependent::CAN_START_EARLY;
-
-/// Bytes of shared memory that a block may have where these kernels are to run. cuda-oxide is told the architecture by
-/// this variable; without it (clippy, say) the least of the limits counts.
-const BLOCK_LIMIT: usize = match option_env!("CUDA_OXIDE_TARGET") {
-    Some(target) => block_limit(target),
-    None => 99 * 1024,
-};
-
-const fn block_limit(target: &str) -> usize {
-    match target.as_bytes() {
-        // A file runs on every device for which it is the newest that may: that of sm_80 on sm_86 too, which has less.
-        b"sm_80" | b"sm_89" | b"sm_120" | b"sm_121" => 99 * 1024,
-        b"sm_90" => 227 * 1024,
-        _ => panic!("the shared memory of a block on this architecture has to be stated"),
-    }
-}
+use crate::target::{BLOCK_LIMIT, CAN_START_EARLY};
 
 /// Bytes of shared memory with which no second block fits a multiprocessor, which has half as much for each of two and
 /// 1 KB of each for the driver. Blocks of a kernel that starts early must not meet: those of the next call would take
