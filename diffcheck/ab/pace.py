@@ -20,7 +20,7 @@ class Pace:
     pause_s: float = 0.03
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    settle_s: float = 0.5
+    settle_s: float = 0.15
 
     def rest(self, monitor: Monitor) -> None:
         """Pause, and go on pausing while the device says that its power cap is on, `settle_s` seconds at most."""

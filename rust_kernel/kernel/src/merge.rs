@@ -25,15 +25,15 @@ pub unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: 
     // SAFETY: this function's own contract.
     unsafe {
         if const { G * D / 128 > W } {
-            let first = Turn::<G, D, W>::read(exchange, warp, lane);
-            let second = Turn::<G, D, W>::read(exchange, warp + W as u32, lane);
+            let first = Turn::<G, D, W>::read::<PART, false>(exchange, warp, lane);
+            let second = Turn::<G, D, W>::read::<PART, false>(exchange, warp + W as u32, lane);
             let (first_weights, second_weights) = (first.weigh(), second.weigh());
             first.write(args, &first_weights);
             if second.there() {
                 second.write(args, &second_weights);
             }
-        } else if const { G * D / 128 == W } || Turn::<G, D, W>::is_there(warp) {
-            let turn = Turn::<G, D, W>::read_there(exchange, warp, lane);
+        } else if const { G * D / 128 == W } || warp < const { G as u32 * Turn::<G, D, W>::OF_HEAD } {
+            let turn = Turn::<G, D, W>::read::<PART, true>(exchange, warp, lane);
             turn.write(args, &turn.weigh());
         }
     }
@@ -61,16 +61,10 @@ impl<const G: usize, const D: usize, const W: usize> Turn<G, D, W> {
     /// Turns of a head.
     const OF_HEAD: u32 = D as u32 / 128;
 
-    /// Whether there is a turn of that number.
-    #[inline(always)]
-    fn is_there(number: u32) -> bool {
-        number < G as u32 * Self::OF_HEAD
-    }
-
     /// Whether there is this turn; the same in all lanes.
     #[inline(always)]
     fn there(&self) -> bool {
-        Self::is_there(self.number)
+        self.number < G as u32 * Self::OF_HEAD
     }
 
     /// The head of the turn, in the group.
@@ -85,41 +79,34 @@ impl<const G: usize, const D: usize, const W: usize> Turn<G, D, W> {
         (self.number % Self::OF_HEAD * 128 + self.lane * 4) as usize
     }
 
-    /// Reads what the warps have left for the turn, if there is one.
+    /// Reads what the warps have left for the turn, if it is there. Where that is `CERTAIN` no registers are cleared for a
+    /// turn that is not.
     ///
     /// # Safety
-    /// As [`merge`].
+    /// As [`merge`]; the turn is there, if `CERTAIN`.
     #[inline(always)]
-    unsafe fn read<const PART: usize>(exchange: &Exchange<G, D, W, PART>, number: u32, lane: u32) -> Self {
+    unsafe fn read<const PART: usize, const CERTAIN: bool>(
+        exchange: &Exchange<G, D, W, PART>,
+        number: u32,
+        lane: u32,
+    ) -> Self {
         let mut turn = Self { number, lane, m: LOWEST, s: 0.0, acc: [[0.0; 4]; W] };
         // A branch, not predicates: ptxas does not put a read off past it. The shared memory takes longer for all of them
         // than the factors take to compute.
-        if turn.there() {
-            // SAFETY: this function's own contract.
-            turn = unsafe { Self::read_there(exchange, number, lane) };
-        }
-        turn
-    }
-
-    /// The same of a turn that there is: no registers are cleared for one that there is not.
-    ///
-    /// # Safety
-    /// As [`merge`]; the number is one of the group's turns.
-    #[inline(always)]
-    unsafe fn read_there<const PART: usize>(exchange: &Exchange<G, D, W, PART>, number: u32, lane: u32) -> Self {
-        let mut turn = Self { number, lane, m: LOWEST, s: 0.0, acc: [[0.0; 4]; W] };
-        let head = turn.head() as usize;
-        // SAFETY: a head of the group and dimensions below D, published by each warp; the four floats are aligned as
-        // `place_of_four` is.
-        unsafe {
-            if lane < W as u32 {
-                let own = lane as usize;
-                turn.m = exchange.m(own).add(head * W).read();
-                turn.s = exchange.s(own).add(head * W).read();
+        if CERTAIN || turn.there() {
+            let head = turn.head() as usize;
+            // SAFETY: a head of the group and dimensions below D, published by each warp; the four floats are aligned as
+            // `place_of_four` is.
+            unsafe {
+                if lane < W as u32 {
+                    let own = lane as usize;
+                    turn.m = exchange.m(own).add(head * W).read();
+                    turn.s = exchange.s(own).add(head * W).read();
+                }
+                unrolled!(w in 0..W, {
+                    turn.acc[w] = read_four(exchange.acc(w).add(head * D + place_of_four(turn.dim())));
+                });
             }
-            unrolled!(w in 0..W, {
-                turn.acc[w] = read_four(exchange.acc(w).add(head * D + place_of_four(turn.dim())));
-            });
         }
         turn
     }
