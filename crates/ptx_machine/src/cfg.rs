@@ -23,7 +23,7 @@ pub(crate) fn set_meeting_points(program: &mut Program) -> Result<(), String> {
     for (block, meet) in meet.iter().enumerate().take(starts.len()) {
         let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
         let last = &mut insts[end - 1];
-        if matches!(last.op, Op::Branch | Op::BranchIndexed) {
+        if matches!(last.op, Op::Branch(_) | Op::BranchIndexed(_)) {
             let meeting = meet.and_then(|b| starts.get(b).copied()).unwrap_or(NO_MEETING);
             last.imm = i64::from(last.target()) | (i64::from(meeting) << 32);
         }
@@ -32,7 +32,7 @@ pub(crate) fn set_meeting_points(program: &mut Program) -> Result<(), String> {
 }
 
 fn ends_block(inst: &Inst) -> bool {
-    matches!(inst.op, Op::Branch | Op::BranchIndexed | Op::Return | Op::Exit | Op::Trap)
+    matches!(inst.op, Op::Branch(_) | Op::BranchIndexed(_) | Op::Return(_) | Op::Exit(_) | Op::Trap)
 }
 
 /// First instruction of each basic block, rising.
@@ -43,7 +43,7 @@ fn block_starts(insts: &[Inst], targets: &[Vec<u32>]) -> Vec<u32> {
         if ends_block(inst) {
             is_start[i + 1] = true;
         }
-        if inst.op == Op::Branch {
+        if matches!(inst.op, Op::Branch(_)) {
             is_start[inst.target() as usize] = true;
         }
     }
@@ -67,8 +67,8 @@ impl Graph {
             let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
             let last = &insts[end - 1];
             let mut to: Vec<usize> = match last.op {
-                Op::Branch => vec![block_of(last.target())],
-                Op::BranchIndexed => {
+                Op::Branch(_) => vec![block_of(last.target())],
+                Op::BranchIndexed(_) => {
                     let list = &targets[last.target() as usize];
                     edges += list.len();
                     if edges > MAX_EDGES {
@@ -78,7 +78,7 @@ impl Graph {
                     }
                     list.iter().map(|&target| block_of(target)).collect()
                 }
-                Op::Return | Op::Exit | Op::Trap => vec![exit],
+                Op::Return(_) | Op::Exit(_) | Op::Trap => vec![exit],
                 _ => Vec::new(),
             };
             if to.is_empty() || last.guard != Slot::NONE {

@@ -27,6 +27,8 @@ pub enum FaultKind {
     BadOperand,
     /// A barrier reached by part of a warp.
     DivergentBarrier,
+    /// A branch, call or return that says `.uni`, executed by lanes that differ in its guard or its index.
+    DivergentBranch,
     /// A barrier id or thread count that PTX does not allow.
     BadBarrier,
     /// Warps of a block wait at barriers that can never complete.
@@ -59,6 +61,7 @@ impl FaultKind {
             Self::UninitialisedOperand => "uninitialised-operand",
             Self::BadOperand => "bad-operand",
             Self::DivergentBarrier => "divergent-barrier",
+            Self::DivergentBranch => "divergent-branch",
             Self::BadBarrier => "bad-barrier",
             Self::Deadlock => "deadlock",
             Self::AbsentLane => "absent-lane",

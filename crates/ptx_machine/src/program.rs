@@ -377,14 +377,23 @@ pub(crate) enum Op {
         counted: bool,
     },
     /// `imm`: target in the low half, reconvergence point in the high half.
-    Branch,
+    Branch(Promise),
     /// `imm`: the list of targets in the low half, reconvergence point in the high half; which of them: `s0`.
-    BranchIndexed,
+    BranchIndexed(Promise),
     /// `imm`: where the function starts.
-    Call,
-    Return,
-    Exit,
+    Call(Promise),
+    Return(Promise),
+    Exit(Promise),
     Trap,
+}
+
+/// What the text promises of the lanes that come to a branch, a call or a return together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// Nothing.
+    None,
+    /// `.uni`: all of them do the same.
+    Uniform,
 }
 
 impl Op {

@@ -62,7 +62,7 @@ impl Counters {
             return;
         }
         match step.inst.op {
-            Op::Branch => counter.diverged += u64::from(step.active != step.mask),
+            Op::Branch(_) => counter.diverged += u64::from(step.active != step.mask),
             Op::Load(access) | Op::Store(access) | Op::Atom(access, _) => {
                 counter.access(step.inst, access, step.active, regs);
             }

@@ -1,6 +1,7 @@
 //! One warp: its program counter, the lanes that are active, and the stack of lanes that wait for the others.
 
 mod calls;
+mod uniform;
 mod votes;
 
 use super::async_copy::Copies;
@@ -130,7 +131,7 @@ impl<'p> Warp<'p> {
                 let step = Step { warp: self.index, at: pc, inst, mask, active };
                 observer.before(&step, &self.regs);
                 pc += 1;
-                if inst.op == Op::Branch && active == mask {
+                if matches!(inst.op, Op::Branch(_)) && active == mask {
                     pc = inst.target();
                     continue;
                 }
@@ -190,20 +191,27 @@ impl<'p> Warp<'p> {
                 let vote = self.vote(inst, active, vote)?;
                 self.barrier(inst, active, (Barrier::Sync, Some(vote)), counted, true)
             }
-            Op::Branch => {
+            Op::Branch(promise) => {
+                uniform::same_guard(promise, active, mask)?;
                 self.part(active, mask, inst, next);
                 Ok(Flow::Frames)
             }
-            Op::BranchIndexed => self.part_by_index(active, mask, inst, next).map(|()| Flow::Frames),
-            Op::Call => {
+            Op::BranchIndexed(promise) => {
+                uniform::same_guard(promise, active, mask)?;
+                self.part_by_index(active, mask, inst, next).map(|()| Flow::Frames)
+            }
+            Op::Call(promise) => {
+                uniform::same_guard(promise, active, mask)?;
                 self.call(spaces, active, inst, next);
                 Ok(Flow::Frames)
             }
-            Op::Return => {
+            Op::Return(promise) => {
+                uniform::same_guard(promise, active, mask)?;
                 self.give_back(active, next);
                 Ok(Flow::Frames)
             }
-            Op::Exit => {
+            Op::Exit(promise) => {
+                uniform::same_guard(promise, active, mask)?;
                 if let Some(races) = witness.races {
                     races.exit(self.index, active);
                 }
@@ -284,11 +292,11 @@ impl<'p> Warp<'p> {
             Op::Nop
             | Op::Barrier { .. }
             | Op::BarrierVote { .. }
-            | Op::Branch
-            | Op::BranchIndexed
-            | Op::Call
-            | Op::Return
-            | Op::Exit
+            | Op::Branch(_)
+            | Op::BranchIndexed(_)
+            | Op::Call(_)
+            | Op::Return(_)
+            | Op::Exit(_)
             | Op::Trap => {}
         }
         if regs.shadow.is_pending() {

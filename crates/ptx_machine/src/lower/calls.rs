@@ -29,7 +29,7 @@ impl Lower<'_, '_> {
         for (k, (operand, param)) in given.iter().zip(inputs).enumerate() {
             self.pass(operand, param, (body, k), true, &mut insts)?;
         }
-        let mut call = Inst::new(Op::Call);
+        let mut call = Inst::new(Op::Call(Self::promise(c)));
         call.imm = body as i64;
         insts.push(call);
         for (k, (operand, param)) in wanted.iter().zip(results).enumerate() {

@@ -2,7 +2,7 @@
 
 use super::{Checked, Lower, Lowered};
 use crate::ast::Operand;
-use crate::program::{Barrier, BarrierVote, Inst, Op, Order, ReduxOp, ShflMode, Slot, VoteMode};
+use crate::program::{Barrier, BarrierVote, Inst, Op, Order, Promise, ReduxOp, ShflMode, Slot, VoteMode};
 use crate::types::{Kind, Scalar};
 
 impl Lower<'_, '_> {
@@ -23,8 +23,8 @@ impl Lower<'_, '_> {
             "bar" | "barrier" => self.barrier(c),
             "bra" => self.branch(c),
             "brx" => self.indexed_branch(c),
-            "ret" if !self.function.is_entry => Ok(Inst::new(Op::Return)),
-            "ret" | "exit" => Ok(Inst::new(Op::Exit)),
+            "ret" if !self.function.is_entry => Ok(Inst::new(Op::Return(Self::promise(c)))),
+            "ret" | "exit" => Ok(Inst::new(Op::Exit(Self::promise(c)))),
             "trap" => Ok(Inst::new(Op::Trap)),
             "membar" | "fence" if !c.has("proxy") => {
                 // A plain `fence` is one of acq_rel; membar is a synonym of fence.sc.
@@ -37,9 +37,14 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// What the words of a branch, a call or a return promise.
+    pub(super) fn promise(c: &Checked<'_>) -> Promise {
+        if c.has("uni") { Promise::Uniform } else { Promise::None }
+    }
+
     fn branch(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let Operand::Label(label) = Self::operand(c, 0)? else { return Err("a branch goes to a label".to_owned()) };
-        let mut inst = Inst::new(Op::Branch);
+        let mut inst = Inst::new(Op::Branch(Self::promise(c)));
         inst.imm = i64::from(self.function.labels[*label as usize]);
         Ok(inst)
     }
@@ -47,7 +52,7 @@ impl Lower<'_, '_> {
     /// `brx.idx index, targets`.
     fn indexed_branch(&mut self, c: &Checked<'_>) -> Lowered<Inst> {
         let Operand::Targets(list) = Self::operand(c, 1)? else { return Err("it names no .branchtargets".to_owned()) };
-        let mut inst = Inst::new(Op::BranchIndexed);
+        let mut inst = Inst::new(Op::BranchIndexed(Self::promise(c)));
         inst.s[0] = self.src(Self::operand(c, 0)?, Scalar::U32)?;
         inst.imm = (self.targets + *list as usize) as i64;
         Ok(inst)

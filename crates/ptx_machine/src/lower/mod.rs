@@ -21,7 +21,7 @@ mod word;
 use crate::ast::{Ast, Base, Function, Instruction, Operand, RegisterId, Symbol};
 use crate::error::{PtxError, excerpt};
 use crate::parser::max_bytes;
-use crate::program::{Inst, Op, Place, Program, Slot, packed_bytes};
+use crate::program::{Inst, Op, Place, Program, Promise, Slot, packed_bytes};
 use crate::table::{Bound, Names, Table};
 use crate::types::{Scalar, Space};
 
@@ -118,7 +118,7 @@ pub(crate) fn lower_function(context: &Context<'_, '_>, function: &Function<'_>)
         entries.push(program.insts.len() as i64);
         lower.lower_body(body, &mut program)?;
     }
-    for call in program.insts.iter_mut().filter(|inst| inst.op == Op::Call) {
+    for call in program.insts.iter_mut().filter(|inst| matches!(inst.op, Op::Call(_))) {
         call.imm = entries[call.imm as usize] | call.imm << 32;
     }
     program.own = (0..bodies.all.len()).map(|body| lower.own(body)).collect();
@@ -179,9 +179,10 @@ impl<'a, 's> Lower<'a, 's> {
         }
         starts.push(program.insts.len() as u32);
         // A body that runs past its end returns.
-        program.insts.push(Inst::new(if self.function.is_entry { Op::Exit } else { Op::Return }));
+        let end = if self.function.is_entry { Op::Exit } else { Op::Return };
+        program.insts.push(Inst::new(end(Promise::None)));
         program.places.push(Place { line: self.function.line, start: 0, end: 0 });
-        for branch in program.insts[first..].iter_mut().filter(|inst| inst.op == Op::Branch) {
+        for branch in program.insts[first..].iter_mut().filter(|inst| matches!(inst.op, Op::Branch(_))) {
             branch.imm = starts[branch.imm as usize].into();
         }
         let at = |label: &u32| starts[self.function.labels[*label as usize] as usize];

@@ -25,6 +25,7 @@ mod races;
 mod refusals;
 mod shuffles;
 mod soundness;
+mod uniform;
 mod unknown;
 mod watched;
 mod words;

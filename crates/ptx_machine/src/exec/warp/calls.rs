@@ -1,12 +1,12 @@
 //! Calls, returns, and branches with many targets.
 
-use super::{Frame, Warp};
+use super::{Frame, Warp, uniform};
 use crate::exec::memory::lanes;
 use crate::exec::schedule::Schedule;
 use crate::exec::shadow::{self, File};
 use crate::exec::spaces::Spaces;
 use crate::fault::{FaultKind, Trap};
-use crate::program::{Inst, NO_MEETING, Own};
+use crate::program::{Inst, NO_MEETING, Op, Own, Promise};
 use crate::types::Space;
 
 impl Warp<'_> {
@@ -54,6 +54,9 @@ impl Warp<'_> {
         }
         let targets = &self.regs.program.targets[inst.target() as usize];
         let indices = self.regs.get32(inst.s[0]);
+        if inst.op == Op::BranchIndexed(Promise::Uniform) {
+            uniform::same_index(indices, active)?;
+        }
         let mut groups: Vec<(u32, u32)> = Vec::new();
         for lane in lanes(active) {
             let Some(&target) = targets.get(indices[lane] as usize) else {
