@@ -20,10 +20,10 @@ pub enum FaultKind {
     UninitialisedPredicate,
     /// A store of a value never written to memory that is not scratch.
     UninitialisedStore,
-    /// An operand of a barrier, shuffle or vote (id, count, lane, mask, the value that a lane reads) that depends on a
-    /// value never written.
+    /// An operand of a barrier, shuffle or vote (id, count, lane, mask, the value that a lane reads), or a cache policy,
+    /// that depends on a value never written.
     UninitialisedOperand,
-    /// An operand with a value that PTX does not allow.
+    /// An operand with a value that PTX does not allow, such as a cache policy that `createpolicy` did not make.
     BadOperand,
     /// A barrier reached by part of a warp.
     DivergentBarrier,

@@ -4,6 +4,7 @@ mod access;
 mod collective;
 mod kernel;
 mod number;
+mod policy;
 mod word;
 
 use crate::types::{Scalar, Space};
@@ -12,6 +13,7 @@ pub(crate) use access::{Access, AsyncCopy, Order, Reach, Scope};
 pub(crate) use collective::{AtomOp, BarrierVote, ReduxOp};
 pub(crate) use kernel::{Own, Place, Placed, Program, packed_bytes};
 pub(crate) use number::{Float, Int, Round};
+pub(crate) use policy::{is_policy, policy};
 pub(crate) use word::{Carry, CarryOp, Halves, WordOp};
 
 /// Lanes of a warp.
@@ -329,19 +331,22 @@ pub(crate) enum Op {
     Cvt(Cvt),
     Copysign(Float),
     Testp(Testp, Float),
-    /// Parts to `d` from `[s4 + imm]`.
+    /// Parts to `d` from `[s4 + imm]`, with the cache policy `s0` where given.
     Load(Access),
-    /// Parts from `s` to `[s4 + imm]`.
+    /// Parts from `s` to `[s4 + imm]`, with the cache policy `d0` where given: parts may take all sources but the last.
     Store(Access),
     /// Old parts of `[s4 + imm]` to `d`, new ones made with `s` in their place.
     Atom(Access, AtomOp),
     IsSpace(Space),
-    /// To `[s0 + low half of imm]` from `[s1 + high half of imm]`, reading `s2` bytes where given.
+    /// To `[s0 + low half of imm]` from `[s1 + high half of imm]`, reading `s2` bytes and with the cache policy `s3`
+    /// where given.
     AsyncCopy(AsyncCopy),
     AsyncCommit,
     /// Waits for all groups but the last `imm`.
     AsyncWait,
     AsyncWaitAll,
+    /// `d0 = imm`, a cache policy for the fraction `s0` where given.
+    CreatePolicy,
     /// `d0|p d1 = s0 of the lane that s1, s2 say`, members `s3`.
     Shfl(ShflMode),
     /// Predicate `s0`, members `s1`.

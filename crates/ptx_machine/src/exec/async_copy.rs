@@ -4,6 +4,7 @@
 //! written, so that a kernel which forgets to wait is reported where the value is used.
 
 use super::memory::{Group, addresses, for_groups, lanes};
+use super::policy;
 use super::regs::Regs;
 use super::shadow::{self, File};
 use super::spaces::Spaces;
@@ -66,7 +67,7 @@ impl Copies {
     }
 
     /// `cp.async`: a copy to `[s0 + low half of imm]` from `[s1 + high half of imm]`, of whose bytes the first `s2` are
-    /// read and the others zero; without `s2`, all are read.
+    /// read and the others zero; without `s2`, all are read. `s3` is its cache policy, where it has one.
     pub fn start(
         &mut self,
         regs: &Regs<'_>,
@@ -78,6 +79,7 @@ impl Copies {
     ) -> Checked<()> {
         let to = addresses(regs, inst.s[0], how.wide_to, i64::from(inst.imm as i32), mask)?;
         let from = addresses(regs, inst.s[1], how.wide_from, inst.imm >> 32, mask)?;
+        policy::check(regs, inst.s[3], mask)?;
         let read = read_sizes(regs, inst.s[2], how.bytes, mask)?;
         let (mut data, mut known) = ([[0; MOST]; LANES], [u16::MAX; LANES]);
         let mut sources = Vec::new();

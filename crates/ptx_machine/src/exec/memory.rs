@@ -4,6 +4,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::convert::extend;
 use super::lanes::each;
+use super::policy;
 use super::race::Effect;
 use super::regs::Regs;
 use super::shadow::{self, File};
@@ -49,6 +50,7 @@ pub(super) fn load(
     mask: u32,
 ) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
+    policy::check(regs, i.s[0], mask)?;
     for_groups(spaces, witness.warp, a, &addresses, mask, |group| {
         let _held = witness.access(&group, &a, Effect::Load, None)?;
         if a.order == Order::Weak {
@@ -69,6 +71,7 @@ pub(super) fn store(
     mask: u32,
 ) -> Checked<()> {
     let addresses = addresses(regs, i.s[4], a.wide_address, i.imm, mask)?;
+    policy::check(regs, i.d[0], mask)?;
     let known = (0..usize::from(a.count)).fold(FULL, |known, part| {
         known & if a.wide >> part & 1 != 0 { regs.known64(i.s[part]) } else { regs.known32(i.s[part]) }
     });

@@ -17,6 +17,7 @@ mod int;
 mod lanes;
 mod memory;
 mod observe;
+mod policy;
 mod profile;
 mod race;
 mod regs;

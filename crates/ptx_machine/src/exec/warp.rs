@@ -6,6 +6,7 @@ mod votes;
 
 use super::async_copy::Copies;
 use super::observe::{Observer, Step};
+use super::policy;
 use super::race::Detector;
 use super::regs::Regs;
 use super::schedule::Schedule;
@@ -261,6 +262,7 @@ impl<'p> Warp<'p> {
             Op::AsyncCommit => self.copies.commit(active),
             Op::AsyncWait => self.copies.wait_group(spaces, &mut witness, active, inst.imm as u32),
             Op::AsyncWaitAll => self.copies.wait_all(spaces, &mut witness, active),
+            Op::CreatePolicy => policy::create(regs, inst, active)?,
             Op::Atom(access, op) => atomic::atom(regs, spaces, &mut witness, inst, (access, op), active)?,
             Op::IsSpace(space) => memory::is_space(regs, inst, space, active),
             Op::Shfl(mode) => collective::shfl(regs, inst, mode, active, self.live)?,

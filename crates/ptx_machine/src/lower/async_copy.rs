@@ -32,6 +32,7 @@ impl Lower<'_, '_> {
         let (from, from_offset, wide_from) = self.address(Self::operand(c, 1)?)?;
         let mut inst = Inst::new(Op::AsyncCopy(AsyncCopy { bytes, wide_to, wide_from }));
         inst.s[..2].copy_from_slice(&[to, from]);
+        inst.s[3] = self.policy(c)?;
         // A cache policy, which is wider, may stand there or behind it.
         let is_size = c.bound.form.operands.get(3).is_some_and(|word| word.starts_with("in:u32"));
         if let Some(read) = c.operands.get(3).copied().flatten().filter(|_| is_size) {

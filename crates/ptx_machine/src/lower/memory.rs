@@ -32,6 +32,12 @@ impl Lower<'_, '_> {
         let mut inst = Inst::new(if is_store { Op::Store(access) } else { Op::Load(access) });
         inst.s[4] = base;
         inst.imm = offset;
+        let policy = self.policy(c)?;
+        if is_store {
+            inst.d[0] = policy;
+        } else {
+            inst.s[0] = policy;
+        }
         for (i, part) in parts.iter().enumerate() {
             if is_store {
                 inst.s[i] = self.src(part, ty)?;

@@ -12,6 +12,7 @@ mod coverage;
 mod layout;
 mod logic;
 mod memory;
+mod policy;
 mod shown;
 mod slots;
 mod special;
@@ -243,13 +244,7 @@ impl Lower<'_, '_> {
             "shfl" | "vote" | "activemask" | "bar" | "barrier" | "bra" | "brx" | "ret" | "exit" | "trap" | "membar"
             | "fence" | "griddepcontrol" | "prefetch" | "prefetchu" | "applypriority" | "discard" | "nanosleep"
             | "pmevent" => self.control(c),
-            // A policy is only ever a hint; any value will do.
-            "createpolicy" => {
-                let mut inst = Inst::new(Op::Mov64);
-                inst.d[0] = self.dst(Self::operand(c, 0)?, Scalar::B64)?;
-                inst.s[0] = self.slots.constant(0, Scalar::B64);
-                Ok(inst)
-            }
+            "createpolicy" => self.create_policy(c),
             _ => Err("it has no semantics here".to_owned()),
         }
     }

@@ -20,6 +20,7 @@ mod harness;
 mod memory;
 mod modules;
 mod pairs;
+mod policies;
 mod properties;
 mod races;
 mod refusals;

@@ -169,6 +169,7 @@ const ELSEWHERE: &[&str] = &[
     "getctarank",
     "cvta",
     "isspacep",
+    "createpolicy",
     "istypep",
     "pmevent",
 ];
