@@ -21,8 +21,10 @@ from diffcheck.selftest.mutants.ptx import (
     MANY_SPLITS,
     PARTIAL,
     REDUCE,
+    address_as_policy,
     early_rows,
     late_launch_wait,
+    parted_branch,
     without_launch_wait,
 )
 from diffcheck.selftest.ptx_run import MutatedOxideArm, PtxFault
@@ -193,6 +195,14 @@ def _kernels_mutants() -> tuple[Mutant, ...]:
         _oxide(
             *("early-rows", "a row of K is read while the kernel that writes it may still run", "executes"),
             *(early_rows(), FULL_SPLIT),
+        ),
+        _oxide(
+            *("address-as-policy", "a copy takes an address for its cache policy", "executes"),
+            *(address_as_policy(), FULL_SPLIT),
+        ),
+        _oxide(
+            *("parted-branch", "half of a warp takes a branch that says .uni", "executes"),
+            *(parted_branch(), FULL_SPLIT),
         ),
         _oxide(
             *("missing-barrier-reduce", "classes merge before all have written", "executes"),

@@ -120,6 +120,21 @@ def early_rows() -> Edit:
     return inside(Part(PARTIAL), substitute(r"^(.*)prefetch\.global\.L2 (\[.*\]);", load))
 
 
+def address_as_policy() -> Edit:
+    """Return the edit that gives a copy its source's address as the cache policy, in a kernel of either arm."""
+    copy = r"(cp\.async\.cg\.shared\.global\.L2::cache_hint[ \t]+\[[^\]]+\], \[(%rd\d+)[^\]]*\], 16, %r\d+), %rd\d+;"
+    return inside(Part(PARTIAL), substitute(copy, r"\1, \2;"))
+
+
+def parted_branch() -> Edit:
+    """Return the edit that has half of a warp say `.uni` of a branch to the statement behind it."""
+    branch = (
+        "    .reg .b32 %mutant_r;\n    .reg .pred %mutant_p;\n    mov.u32 %mutant_r, %laneid;\n"
+        "    setp.lt.u32 %mutant_p, %mutant_r, 16;\n    @%mutant_p bra.uni mutant_behind;\nmutant_behind:\n"
+    )
+    return inside(Part(PARTIAL), substitute(r"^[ \t]*ld\.param\.", rf"{branch}\g<0>"))
+
+
 def _swap_warps() -> Edit:
     # Each warp's share of a lane's four dimensions is four sums: exchange the second warp's and the third's.
     share = r"(?:^ *fma\.rn\.f32 (%f\d+), %f\d+, %f\d+, \{0};\n){{4}}"
@@ -249,6 +264,14 @@ def mutants() -> tuple[Mutant, ...]:
                 substitute(r"^( *st\.global\.f32 \[%rd\d+)(\], %f\d+;)", r"\g<0>\n\1+4096\2"),
             ),
             FULL_SPLIT,
+        ),
+        _ptx(
+            *("address-as-policy", "a copy takes an address for its cache policy", "executes"),
+            *(address_as_policy(), FULL_SPLIT),
+        ),
+        _ptx(
+            *("parted-branch", "half of a warp takes a branch that says .uni", "executes"),
+            *(parted_branch(), FULL_SPLIT),
         ),
         damage_mutant(),
     )
