@@ -8,10 +8,11 @@ import pytest
 from pydantic import ValidationError
 
 from diffcheck.ab.bench import planted, planted_share
-from diffcheck.ab.calls import FAR_APART, GRAPH_US, common_calls, divided_calls, own_calls
+from diffcheck.ab.calls import FAR_APART, common_calls, divided_calls, own_calls
 from diffcheck.experiment.load import load_experiment
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.rows import Row
+from diffcheck.timing.graph import GRAPH_US
 from tests.factory.ab import row_content
 
 # What an H200 took, µs a call: split-K, one block a head, copies of K and V.

@@ -1,10 +1,9 @@
 //! Times the machine on a split-K decode step, f16, 16 query heads, 4 KV heads, `head_dim` 256, all checks on, and holds
 //! the result against f64.
 //!
-//!     diffcheck ptx --arm builder --target sm_90 > splitk.ptx
-//!     cargo run --release -p ptx_machine --example decode_bench -- splitk.ptx [kv_len [threads [portable]]]
+//!     cargo run --release -p ptx_machine --example decode_bench -- FILE.ptx [kv_len [threads [portable]]]
 //!
-//! Times are for partial and reduce together, the best of three runs.
+//! The file is one module that has both kernels, such as `rust_kernel/ptx/sm_90.ptx`. Times are for partial and reduce together, the best of three runs.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
