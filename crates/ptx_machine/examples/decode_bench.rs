@@ -3,7 +3,8 @@
 //!
 //!     cargo run --release -p ptx_machine --example decode_bench -- FILE.ptx [kv_len [threads [portable]]]
 //!
-//! The file is one module that has both kernels, such as `rust_kernel/ptx/sm_90.ptx`. Times are for partial and reduce together, the best of three runs.
+//! The file is one module that has both kernels, such as `rust_kernel/ptx/sm_90.ptx`. Times are for partial and reduce
+//! together, the best of three runs.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
