@@ -97,6 +97,19 @@ class Manifest(Model):
         return self.model_dump_json(indent=1, by_alias=True) + "\n"
 
 
+def built_sha256(path: Path) -> str:
+    """Return the SHA-256 that a manifest's file had when the PTX was built.
+
+    A second build that gives the same bytes is stated in the file later, and changes nothing of what it describes. A
+    file that is no whole manifest has the hash of its bytes.
+    """
+    try:
+        manifest = read_manifest(path)
+    except DiffcheckError:
+        return digest.of_file(path)
+    return digest.of_text(manifest.model_copy(update={"reproduced": None}).text())
+
+
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises `DiffcheckError`, one line that names the file, for anything but a whole one.
 

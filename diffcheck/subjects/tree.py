@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from diffcheck import digest
 from diffcheck.arms import get_arm
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.oxide.files import PACKAGE as OXIDE
 from diffcheck.oxide.files import PTX_FOLDER, file_target, installed_files
+from diffcheck.oxide.manifest import built_sha256
 from diffcheck.receipts.ab.subjects import ArmPtx, Subjects
 from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256
 from diffcheck.subjects.lock import RENEW, Lock, read_lock
@@ -29,7 +29,7 @@ def tree_subjects(arms: Sequence[str], target: str, lock: Lock | None = None) ->
     known = read_lock() if lock is None else lock
     return Subjects(
         ptx=tuple(_arm_ptx(name, target, known) for name in arms),
-        manifest_sha256=digest.of_file(installed_files().manifest),
+        manifest_sha256=built_sha256(installed_files().manifest),
         contract_sha256=known.contract_sha256,
         tile_table_sha256=known.tile_table_sha256,
         plans_sha256=known.plans_sha256,

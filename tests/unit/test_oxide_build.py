@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from diffcheck import digest
 from diffcheck.assemble.ptxas import find_ptxas, ptx_version, ptxas_version
 from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, MissingRequirementError
 from diffcheck.oxide.files import OxideFiles, installed_files
-from diffcheck.oxide.manifest import read_manifest
+from diffcheck.oxide.manifest import built_sha256, read_manifest
 from diffcheck.oxide.toolchain import Wanted, find_toolchain
 from diffcheck.oxide.verify import verify
 from diffcheck.selftest.mutants.files import copy_files
@@ -133,6 +134,8 @@ def test_a_build_writes_every_file_and_a_manifest_that_verifies(bench: Bench) ->
 def test_a_check_records_that_every_byte_was_the_same(bench: Bench) -> None:
     assert bench.build() == 0
     ptx = snapshot(bench.files)
+    built = digest.of_file(bench.files.manifest)
+    assert built_sha256(bench.files.manifest) == built
     assert bench.build("--check") == 0
     reproduced = read_manifest(bench.files.manifest).reproduced
     assert reproduced is not None
@@ -140,6 +143,16 @@ def test_a_check_records_that_every_byte_was_the_same(bench: Bench) -> None:
     assert {name: text for name, text in snapshot(bench.files).items() if name != "manifest.json"} == {
         name: text for name, text in ptx.items() if name != "manifest.json"
     }
+    # What ran is what was built: receipts of before the check are of the same.
+    assert digest.of_file(bench.files.manifest) != built
+    assert built_sha256(bench.files.manifest) == built
+
+
+def test_a_manifest_that_is_not_whole_has_the_hash_of_its_bytes(bench: Bench) -> None:
+    assert bench.build() == 0
+    built = built_sha256(bench.files.manifest)
+    bench.files.manifest.write_text(bench.files.manifest.read_text(encoding="utf-8").replace("sm_90", "sm_9O", 1))
+    assert built_sha256(bench.files.manifest) == digest.of_file(bench.files.manifest) != built
 
 
 def test_a_check_that_differs_names_file_and_line_and_records_nothing(
