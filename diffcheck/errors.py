@@ -27,6 +27,15 @@ class BadInputError(DiffcheckError, ValueError):
         self.allowed = allowed
 
 
+class FaultyFileError(BadInputError):
+    """A file in which a field is missing, or says what another contradicts; `reason` says which in one line."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        super().__init__(field, value, reason)
+        # The value would be all that the fault lies in, and say nothing; the reason has the numbers.
+        self.args = (f"{field}: {' '.join(reason.split())}",)
+
+
 class MissingRequirementError(DiffcheckError):
     """Something that this machine lacks; `remedy` says how to get it."""
 
@@ -47,8 +56,14 @@ def choose(field: str, value: str, names: Iterable[str]) -> str:
 def first_wrong(what: str, error: ValidationError) -> BadInputError:
     """Return the first thing that a model refuses, in one line; `what` names the file."""
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "whole file"
-    return BadInputError(f"{what}, {where}", first["input"], first["msg"])
+    place, kind = [str(part) for part in first["loc"]], first["type"]
+    where = f"{what}, {'.'.join(place) or 'whole file'}"
+    if kind == "missing":
+        return FaultyFileError(where, first["input"], "is missing")
+    if kind == "value_error":
+        # What a model's own check says: it names fields and values.
+        return FaultyFileError(where if place else what, first["input"], str(first["ctx"]["error"]))
+    return BadInputError(where, first["input"], first["msg"])
 
 
 def _one_line(value: object) -> str:

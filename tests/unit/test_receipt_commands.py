@@ -32,6 +32,40 @@ def test_shipped_schemas_are_the_models(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "evidence").rglob("*.json")), ids=lambda path: path.stem)
+def test_every_receipt_that_is_evidence_still_reads(path: Path) -> None:
+    assert read_any(path).model_dump(by_alias=True)["schema"] in KINDS
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda c: c.pop("host"), "receipt 0.json, host: is missing"),
+        (lambda c: c["rows"][0]["case"].pop("kv_len"), "receipt 0.json, rows.0.case.kv_len: is missing"),
+        (
+            lambda c: c.update(status="partial"),
+            "receipt 0.json: status: partial contradicts the rows, which say complete",
+        ),
+        (
+            lambda c: c["rows"][0].update(rotated_bytes=1),
+            "receipt 0.json, rows.0: rotated_bytes: 1 contradicts 320 x 16777216",
+        ),
+        (
+            lambda c: c["rows"][0].update(kv_bytes=0),
+            "receipt 0.json, rows.0.kv_bytes: 0 is not allowed; allowed: Input should be greater than or equal to 1",
+        ),
+    ],
+)
+def test_a_fault_is_said_without_the_object_that_it_lies_in(
+    change: Any, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = ab_content("h200", SMALL)
+    change(content)
+    (path,) = _write(tmp_path, content)
+    assert run(["receipt", "show", str(path)]) == 2
+    assert capsys.readouterr().err == f"diffcheck: {line}\n"
+
+
 def test_show_prints_rows_and_controls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (path,) = _write(tmp_path, ab_content("h200"))
     out = tmp_path / "again.json"
