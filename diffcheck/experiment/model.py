@@ -29,6 +29,9 @@ class Arms(Model):
     def _two_arms(self) -> Self:
         if self.baseline == self.candidate:
             raise ValueError(f"baseline and candidate are both {self.baseline}")
+        for name in self.peers:
+            if self.peers.count(name) > 1:
+                raise ValueError(f"peers: {name} is there twice")
         return self
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from diffcheck.cases import STORAGE_BYTES
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256
 from diffcheck.receipts.metrics import Check
 
@@ -21,6 +22,44 @@ class PlanFacts(Model):
     chunk: Count
     n_splits: Count
     tile: Name
+
+
+class KvShape(Protocol):
+    """What decides how large K and V are."""
+
+    @property
+    def num_kv_heads(self) -> int:
+        """KV heads."""
+
+    @property
+    def head_dim(self) -> int:
+        """Elements of a head."""
+
+    @property
+    def kv_len(self) -> int:
+        """Keys."""
+
+    @property
+    def storage(self) -> Literal["f32", "f16"]:
+        """Storage of K and V."""
+
+
+def require_kv_bytes(stated: int, case: KvShape) -> None:
+    """Raise `ValueError` where the bytes of K and V that a record states are not those of its case."""
+    size = STORAGE_BYTES[case.storage]
+    expected = 2 * case.kv_len * case.num_kv_heads * case.head_dim * size
+    if stated != expected:
+        shape = f"{case.kv_len} keys of {case.num_kv_heads} heads of {case.head_dim} {case.storage}"
+        raise ValueError(f"kv_bytes: {stated} contradicts K and V of {shape}, which have {expected}")
+
+
+def require_plan_fits(what: str, plan: PlanFacts, kv_len: int) -> None:
+    """Raise `ValueError` where a plan contradicts its own key, or its splits the keys; `what` names whose it is."""
+    words = (plan.profile, plan.policy, f"chunk={plan.chunk}")
+    if tuple(plan.key.split("|")[1:4]) != words or not plan.key.split("|")[-1].startswith(plan.tile):
+        raise ValueError(f"plan: {what}'s key {plan.key} contradicts {' '.join(words)} {plan.tile}")
+    if plan.chunk == 0 or plan.n_splits != -(-kv_len // plan.chunk):
+        raise ValueError(f"plan: {plan.n_splits} splits of {plan.chunk} contradict {kv_len} keys")
 
 
 class CaseFacts(Model):

@@ -85,6 +85,8 @@ def test_rungs_choose_rows() -> None:
         ("[4096, 8192", "[true, 8192", "rows.0.kv_lens.0"),
         ("[4096, 8192", "[4096.0, 8192", "rows.0.kv_lens.0"),
         ('relation = "bitwise"', "relation = 2026-01-01", "relation"),
+        ('["torch-flash"', '["torch-flash", "torch-flash"', "peers: torch-flash is there twice"),
+        ('title = "oxide', '# "oxide', "promote-oxide.toml, title: is missing"),
         ('["torch-flash"', '["torch-flush"', "arms.peers: 'torch-flush'"),
     ],
 )

@@ -7,16 +7,19 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from diffcheck.cases import Case
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.host import AbTool, GpuUsers, HostFacts, PtxasFacts
-from diffcheck.receipts.ab.rows import Control, Row
+from diffcheck.receipts.ab.rows import Control, Row, RowCase
 from diffcheck.receipts.ab.samples import Comparison, Percent
 from diffcheck.receipts.ab.subjects import Subjects
 from diffcheck.receipts.fields import Model, Name, Sha256
 from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 
 SCHEMA: Literal["diffcheck-ab/1"] = "diffcheck-ab/1"
+# What an experiment says of a row. Its layout and seed are the registry's, which may change after a run.
+_ASKED = ("num_q_heads", "num_kv_heads", "head_dim", "kv_len", "storage", "generator")
 
 
 class ExperimentRecord(Model):
@@ -80,6 +83,7 @@ class AbReceipt(Model):
             known = asked.get(row.case.name)
             if known is None:
                 raise ValueError(f"rows: {row.case.name} is no row of the experiment")
+            _require_same_call(row.case, known.baseline_case)
             if (row.baseline.arm, row.candidate.arm) != (known.baseline, known.candidate):
                 raise ValueError(f"rows: {row.case.name} has other arms than the experiment")
             if row.relation != self.experiment.content.relation:
@@ -148,6 +152,14 @@ class AbReceipt(Model):
                     f"rows: above_peak of {row.case.name} is {row.above_peak}, and the times say {expected}"
                 )
         return self
+
+
+def _require_same_call(stated: RowCase, asked: Case) -> None:
+    """Raise `ValueError` where a row's inputs are of another shape or kind than the experiment's row of that name."""
+    for field in _ASKED:
+        said, expected = getattr(stated, field), getattr(asked, field)
+        if said != expected:
+            raise ValueError(f"rows: {field} of {stated.name} is {said}, and the experiment's is {expected}")
 
 
 def ab_schema() -> dict[str, Any]:

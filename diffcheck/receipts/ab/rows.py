@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Relation, Whole
 from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent
-from diffcheck.receipts.cases import PlanFacts
+from diffcheck.receipts.cases import PlanFacts, require_kv_bytes, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
 
@@ -132,7 +132,16 @@ class Row(Model):
         return self
 
     @model_validator(mode="after")
+    def _each_peer_once(self) -> Self:
+        names = [peer.name for peer in self.peers]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"peers: {name} is there twice")
+        return self
+
+    @model_validator(mode="after")
     def _derived_follows(self) -> Self:
+        require_kv_bytes(self.kv_bytes, self.case)
         if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
             raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
         for peer in self.peers:
@@ -163,12 +172,7 @@ class Row(Model):
     @model_validator(mode="after")
     def _plans_fit_the_case(self) -> Self:
         for side in (self.baseline, self.candidate):
-            plan = side.plan
-            words = (plan.profile, plan.policy, f"chunk={plan.chunk}")
-            if tuple(plan.key.split("|")[1:4]) != words or not plan.key.split("|")[-1].startswith(plan.tile):
-                raise ValueError(f"plan: {side.arm}'s key {plan.key} contradicts {' '.join(words)} {plan.tile}")
-            if plan.chunk == 0 or plan.n_splits != -(-self.case.kv_len // plan.chunk):
-                raise ValueError(f"plan: {plan.n_splits} splits of {plan.chunk} contradict {self.case.kv_len} keys")
+            require_plan_fits(side.arm, side.plan, self.case.kv_len)
         return self
 
     @model_validator(mode="after")
