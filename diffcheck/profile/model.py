@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from typing_extensions import Self
 
+from diffcheck.experiment.model import Whole
+from diffcheck.profile.quantities import shown
 from diffcheck.receipts.ab.host import AbTool, HostFacts
-from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
+from diffcheck.receipts.cases import require_heads
+from diffcheck.receipts.fields import Model, Name, Sha256, Target
 
 Part = Literal["partial", "reduce"]
 Cache = Literal["all", "none"]
+# Far beyond what a device counts or attains. Sums and products of such numbers are finite.
+_LARGEST = 1e30
 
 
 class Metric(Model):
     """One number, in the unit that Nsight Compute gives it."""
 
-    value: float = Field(allow_inf_nan=False)
+    value: Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
     unit: str
 
 
@@ -24,13 +30,18 @@ class Launched(Model):
     """What the watched process says of one launch."""
 
     case: Name
-    num_q_heads: Count
-    num_kv_heads: Count
-    kv_len: Count
+    num_q_heads: Whole
+    num_kv_heads: Whole
+    kv_len: Whole
     storage: Literal["f32", "f16"]
     arm: Name
     entry: Name
     ptx_sha256: Sha256
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        require_heads(self.num_q_heads, self.num_kv_heads)
+        return self
 
 
 class Profiled(Model):
@@ -42,6 +53,19 @@ class Profiled(Model):
     """all: caches were emptied before each pass; none: they hold what the launches before left."""
     metrics: dict[Name, Metric] = Field(min_length=1)
     """Every number of the sections that were collected, by its name there."""
+
+    @model_validator(mode="after")
+    def _nothing_shown_is_negative(self) -> Self:
+        for name, metric in self.metrics.items():
+            if metric.value < 0 and shown(name):
+                raise ValueError(f"metrics.{name}: {metric.value:g} is less than 0, and it is a count, share or time")
+        return self
+
+    @model_validator(mode="after")
+    def _part_is_that_of_the_kernel(self) -> Self:
+        if not self.launch.entry.startswith(f"splitk_{self.part}_"):
+            raise ValueError(f"part: {self.part} contradicts the kernel {self.launch.entry}")
+        return self
 
 
 class Profile(Model):
@@ -56,3 +80,13 @@ class Profile(Model):
     profile: Name
     ncu_version: Name
     launches: tuple[Profiled, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _each_launch_once(self) -> Self:
+        seen: set[tuple[str, str, str]] = set()
+        for one in self.launches:
+            key = (one.launch.case, one.launch.arm, one.part)
+            if key in seen:
+                raise ValueError(f"launches: {one.part} of {one.launch.arm} on {one.launch.case} is there twice")
+            seen.add(key)
+        return self

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from diffcheck.arms import DeviceArm
 from diffcheck.cases import Case
-from diffcheck.errors import DiffcheckError
+from diffcheck.errors import DiffcheckError, first_wrong
 from diffcheck.profile.model import Cache, Launched, Part, Profiled
 from diffcheck.profile.ncu import Counted, run_under_ncu
 from diffcheck.profile.target import spec_of
@@ -62,10 +62,20 @@ def read_launched(stdout: str) -> list[Launched]:
 
 
 def paired(part: Part, launched: Sequence[Launched], counted: Sequence[Counted]) -> list[Profiled]:
-    """Return each launch of a kernel with what was counted. Raises `DiffcheckError` where they are not the same."""
+    """Return each launch of a kernel with what was counted.
+
+    Raises `DiffcheckError` where they are not the same, and for a number that cannot be.
+    """
     made = [one for one in launched if one.entry.startswith(f"splitk_{part}_")]
     if not made or [one.entry for one in made] != [one.kernel for one in counted]:
         seen = ", ".join(one.kernel for one in counted)
         raise DiffcheckError(f"ncu counted {seen or 'nothing'}; launched: {', '.join(one.entry for one in made)}")
     pairs = zip(made, counted, strict=True)
-    return [Profiled(launch=one, part=part, cache_control=CACHES[part], metrics=found.metrics) for one, found in pairs]
+    return [_profiled(part, one, found) for one, found in pairs]
+
+
+def _profiled(part: Part, launched: Launched, counted: Counted) -> Profiled:
+    try:
+        return Profiled(launch=launched, part=part, cache_control=CACHES[part], metrics=counted.metrics)
+    except ValidationError as error:
+        raise first_wrong(f"what ncu counted of {launched.entry}", error) from error

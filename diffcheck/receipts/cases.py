@@ -44,6 +44,12 @@ class KvShape(Protocol):
         """Storage of K and V."""
 
 
+def require_heads(query: int, kv: int) -> None:
+    """Raise `ValueError` where query heads do not share KV heads evenly."""
+    if query % kv:
+        raise ValueError(f"num_q_heads: {query} are no multiple of {kv} KV heads")
+
+
 def require_kv_bytes(stated: int, case: KvShape) -> None:
     """Raise `ValueError` where the bytes of K and V that a record states are not those of its case."""
     size = STORAGE_BYTES[case.storage]

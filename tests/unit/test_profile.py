@@ -127,6 +127,58 @@ def test_the_table_and_the_receipt(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "| 16/4 f16 at 60,000 | partial | oxide | 58.11 | 90.0 |" in capsys.readouterr().out
 
 
+def _set(content: Any, **values: float) -> None:
+    metrics = content["launches"][0]["metrics"]
+    metrics.update({STALLED.format(reason): {"value": value, "unit": "inst"} for reason, value in values.items()})
+
+
+def _first(content: Any) -> Any:
+    return content["launches"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            lambda c: _set(c, long_scoreboard=1, wait=-1, selected=0),
+            f"launches.0: metrics.{STALLED.format('wait')}: -1 is less than 0",
+        ),
+        (lambda c: _set(c, wait=1e308), f"launches.0.metrics.{STALLED.format('wait')}.value: 1e+308 is not allowed"),
+        (
+            lambda c: _first(c)["metrics"]["gpu__time_duration.sum"].update(value=-5),
+            "launches.0: metrics.gpu__time_duration.sum: -5 is less than 0",
+        ),
+        (lambda c: _first(c)["launch"].update(num_kv_heads=0), "launches.0.launch.num_kv_heads: 0 is not allowed"),
+        (lambda c: _first(c)["launch"].update(num_q_heads=17), "num_q_heads: 17 are no multiple of 4 KV heads"),
+        (lambda c: _first(c).update(part="reduce"), f"part: reduce contradicts the kernel {PARTIAL}"),
+        (lambda c: c["launches"].append(_first(c)), "partial of builder on random-16x4-L60000-f16 is there twice"),
+        (lambda c: _first(c)["launch"].pop("arm"), "launches.0.launch.arm: is missing"),
+    ],
+)
+def test_a_receipt_of_what_cannot_be_is_refused_by_name(
+    change: Any, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = receipt(*paired("partial", [launched(), launched(arm="oxide")], read_raw_page(PAGE)))
+    content = made.model_dump(mode="json", by_alias=True)
+    change(content)
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert run(["profile", "--read", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert line in error
+    assert error.count("\n") == 1
+
+
+def test_stalls_that_are_all_none_are_no_reasons() -> None:
+    assert stalls({STALLED.format(reason): Metric(value=0.0, unit="inst") for reason in ("wait", "selected")}) == []
+
+
+def test_a_count_that_cannot_be_ends_a_run_in_one_line() -> None:
+    counted = [Counted(PARTIAL, {"smsp__inst_executed.sum": Metric(value=-1.0, unit="inst")})]
+    with pytest.raises(DiffcheckError, match=r"counted of splitk_partial\S*: metrics\.smsp__inst_executed\.sum: -1 is"):
+        paired("partial", [launched()], counted)
+
+
 # Stands in for ncu: runs the command behind the options, and writes a log that the test has prepared.
 STAND_IN = f"""\
 #!{sys.executable}
