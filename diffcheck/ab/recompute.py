@@ -10,7 +10,7 @@ from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, ratio_interval
 from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS
 from diffcheck.experiment.model import Budget
 from diffcheck.receipts.ab.model import AbReceipt
-from diffcheck.receipts.ab.samples import Block, Comparison
+from diffcheck.receipts.ab.samples import Block, Comparison, Interval
 
 Samples = tuple[float, ...]
 
@@ -61,7 +61,13 @@ def contradiction(timing: Comparison, confidence: float) -> str:
         return wrong
     if len(used) < 2:
         return f"an interval of {len(used)} block"
-    made = ratio_interval(used, stated.seed, stated.confidence)
+    return differing(stated, ratio_interval(used, stated.seed, stated.confidence))
+
+
+def differing(stated: Interval, made: Interval) -> str:
+    """Return in one line how an interval differs from that which its seed makes of the samples; empty: it does not."""
+    if stated.confidence != made.confidence:
+        return f"an interval of {stated.confidence:g}, and not of {made.confidence:g}"
     if stated.resamples != made.resamples:
         return f"{stated.resamples} resamples are stated, {made.resamples} are taken"
     allowed = END_TOLERANCE * (made.high - made.low)

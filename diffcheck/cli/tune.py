@@ -104,13 +104,18 @@ def _make_table(paths: list[Path], tiles: Path | None, output: Path) -> None:
     from diffcheck.tune.choose import table_of
     from diffcheck.tune.results import read_result
     from diffcheck.tune.table_text import table_text
-    from rust_kernel.plan import TileTable
+    from rust_kernel.plan import PlanError, TileTable
 
     results = [read_result(path) for path in paths]
     made = table_of(results, load_tiles(tiles) or TileTable.built_in())
     devices = ", ".join(dict.fromkeys(one.result.host.device for one in results))
     comment = [f"Made by `diffcheck tune --table` from what was measured on {devices}.", ""]
-    read = TileTable.parse(table_text(made, comment))
+    try:
+        read = TileTable.parse(table_text(made, comment))
+    except PlanError as error:
+        raise BadInputError(
+            "table", ", ".join(path.name for path in paths), f"results that make a table ({error})"
+        ) from error
     write_text(output, read.text)
     out = terminal.console()
     measured = [row for row in made if row.source == "measured"]

@@ -16,9 +16,10 @@ from itertools import groupby, pairwise
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.samples import Interval
 from diffcheck.tune.measure import ratio_of
-from diffcheck.tune.model import TunedRow, TunedVariant, TuneResult
+from diffcheck.tune.model import TunedRow, TuneResult
 from diffcheck.tune.table_text import LAST, Span, TableRow, rows_of
 from diffcheck.tune.variants import Choice
+from diffcheck.version import CONTRACT
 from rust_kernel.plan import TileTable
 
 
@@ -52,8 +53,9 @@ class Chosen:
 def table_of(results: Sequence[Measured], base: TileTable) -> tuple[TableRow, ...]:
     """Return the rows of `base` with what was measured in their places.
 
-    Raises `BadInputError` for a result that fails, for one whose incumbents come from another table than `base`, and
-    for two that measured the same calls.
+    Raises `BadInputError` for a result that fails, for one of another contract, for one whose incumbents come from
+    another table than `base`, for rows of one kind with unlike arms or incumbents, and for two results that measured
+    the same calls.
     """
     rows = tuple(rows_of(base))
     found: dict[Kind, dict[int, Chosen]] = {}
@@ -73,6 +75,8 @@ def _require_of(measured: Measured, base: TileTable) -> None:
     result = measured.result
     if result.status != "holds":
         raise BadInputError("result", f"of {result.host.device}, status {result.status}", "a result that holds")
+    if result.contract != CONTRACT:
+        raise BadInputError("result", f"of contract {result.contract}", f"one of contract {CONTRACT}")
     if result.table_sha256 != base.sha256:
         # By name and text: what is built in has one name, whatever it says.
         given, allowed = (
@@ -97,10 +101,8 @@ def _cells(result: TuneResult) -> Iterator[tuple[Kind, int, list[TunedRow]]]:
 def _chosen(rows: Sequence[TunedRow], measured: Measured) -> Chosen:
     """Return the choice for the rows of one kind and length."""
     device = measured.result.host.device
-    arms = sorted({one.arm for row in rows for one in row.variants if one.samples_us})
-    where = f"{device}, {rows[0].case.kv_len} keys, {' and '.join(arms)}"
-    incumbent = rows[0].incumbent_of(arms[0])
-    kept = Choice(incumbent.warps, incumbent.rows, incumbent.policy)
+    kept = _incumbent(rows)
+    where = f"{device}, {rows[0].case.kv_len} keys, {' and '.join(_timed_arms(rows[0]))}"
     best: tuple[float, Choice] | None = None
     for choice, ratios in _ratios(rows).items():
         if any(one.low > 1.0 for one in ratios) or not any(one.high < 1.0 for one in ratios):
@@ -113,6 +115,31 @@ def _chosen(rows: Sequence[TunedRow], measured: Measured) -> Chosen:
     return Chosen(best[1], f"{where}: {best[0]:.3f} of the time of {kept}", measured.sha256)
 
 
+def _timed_arms(row: TunedRow) -> list[str]:
+    return sorted({one.arm for one in row.variants if one.samples_us})
+
+
+def _incumbent(rows: Sequence[TunedRow]) -> Choice:
+    """Return what the calls of one kind and length get now. Raises `BadInputError` where rows or arms differ."""
+    first = rows[0]
+    for row in rows:
+        if _timed_arms(row) != _timed_arms(first):
+            raise BadInputError(
+                "result",
+                f"{row.case.name} with the arms {', '.join(_timed_arms(row))}",
+                f"the arms of {first.case.name}, a call of the same kind: {', '.join(_timed_arms(first))}",
+            )
+    found = {
+        Choice(one.warps, one.rows, one.policy): f"{one.name} of {row.case.name}"
+        for row in rows
+        for one in row.variants
+        if one.incumbent and one.samples_us
+    }
+    if len(found) > 1:
+        raise BadInputError("result", f"incumbents {' and '.join(found.values())}", "one for calls of one kind")
+    return next(iter(found))
+
+
 def _ratios(rows: Sequence[TunedRow]) -> Mapping[Choice, list[Interval]]:
     """Return, for each choice that every arm of every row was timed with, its intervals, from the samples."""
     found: dict[Choice, list[Interval]] = {}
@@ -123,22 +150,6 @@ def _ratios(rows: Sequence[TunedRow]) -> Mapping[Choice, list[Interval]]:
                 choice = Choice(one.warps, one.rows, one.policy)
                 found.setdefault(choice, []).append(ratio_of(row, one, one.ratio.seed))
     return {choice: ratios for choice, ratios in found.items() if len(ratios) == wanted}
-
-
-def contradictions(result: TuneResult) -> list[str]:
-    """Return the variants whose stated ratio is not what their samples give: a number was edited."""
-    return [
-        f"{row.case.name}, {one.name}: the ratio is stated as {one.ratio.estimate:.6f}, the samples give {made:.6f}"
-        for row in result.rows
-        for one in row.variants
-        if one.ratio is not None and one.samples_us
-        for made in [_estimate(row, one, one.ratio.seed)]
-        if not math.isclose(made, one.ratio.estimate, rel_tol=1e-6)
-    ]
-
-
-def _estimate(row: TunedRow, one: TunedVariant, seed: int) -> float:
-    return ratio_of(row, one, seed).estimate
 
 
 def _displaced(rows: Sequence[TableRow], kind: Kind, lengths: Mapping[int, Chosen]) -> tuple[TableRow, ...]:

@@ -22,11 +22,8 @@ from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval
 from diffcheck.tune.bench import TuneRow
-from diffcheck.tune.model import Round, TunedRow, TunedVariant
+from diffcheck.tune.model import MAX_ROUNDS, MIN_ROUNDS, Round, TunedRow, TunedVariant
 
-MIN_ROUNDS = 12
-"""The fewest rounds that an interval is made of."""
-MAX_ROUNDS = 400
 WARM_UP = 2
 FLOOR_ROUNDS = 5
 

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import statistics
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from diffcheck.experiment.model import Whole
 from diffcheck.receipts.ab.host import AbTool, HostFacts
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval, Microseconds, Reading
-from diffcheck.receipts.cases import PlanFacts
+from diffcheck.receipts.cases import PlanFacts, require_heads, require_kv_bytes, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.metrics import Check
 
 SCHEMA = "diffcheck-tune/1"
+MIN_ROUNDS = 12
+"""The fewest rounds that count of which an interval is made."""
+MAX_ROUNDS = 400
+"""The most that a run takes: what reads a result makes its intervals anew."""
 
 
 class TunedCase(Model):
     """The calls that were timed."""
 
     name: Name
-    num_q_heads: Count
-    num_kv_heads: Count
-    head_dim: Count
-    kv_len: Count
+    num_q_heads: Whole
+    num_kv_heads: Whole
+    head_dim: Whole
+    kv_len: Whole
     storage: Literal["f32", "f16"]
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        require_heads(self.num_q_heads, self.num_kv_heads)
+        return self
 
     @property
     def group_size(self) -> int:
@@ -50,8 +61,8 @@ class TunedVariant(Model):
 
     name: Name
     arm: Name
-    warps: Count
-    rows: Count
+    warps: Whole
+    rows: Whole
     policy: Name
     incumbent: bool
     """Whether it is what the arm's calls get now; the others are measured against it."""
@@ -65,6 +76,28 @@ class TunedVariant(Model):
     """Median over the rounds that were not dropped; null: not timed."""
     ratio: Interval | None
     """Its time over the incumbent's, by rounds; null for the incumbent, and where it was not timed."""
+
+    @model_validator(mode="after")
+    def _is_its_choice(self) -> Self:
+        tile = f"w{self.warps}r{self.rows}"
+        expected = f"{self.arm} {tile} {self.policy}"
+        if self.name != expected:
+            raise ValueError(f"name: {self.name} contradicts arm, warps, rows and policy, which say {expected}")
+        if (self.plan.tile, self.plan.policy) != (tile, self.policy):
+            raise ValueError(f"plan: {self.plan.tile} {self.plan.policy} contradicts {tile} {self.policy}")
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_are_there_with_samples(self) -> Self:
+        timed = bool(self.samples_us)
+        if timed and not self.holds:
+            raise ValueError(f"samples_us: {self.name} failed a check and was timed")
+        if (self.median_us is not None) != timed:
+            raise ValueError(f"median_us: {self.median_us} of {self.name}, which has {len(self.samples_us)} samples")
+        if (self.ratio is not None) != (timed and not self.incumbent):
+            wanted = "must" if timed and not self.incumbent else "must not"
+            raise ValueError(f"ratio: {wanted} be there for {self.name}")
+        return self
 
     @property
     def holds(self) -> bool:
@@ -95,6 +128,32 @@ class TunedRow(Model):
     floors: tuple[Floor, ...]
 
     @model_validator(mode="after")
+    def _variants_are_of_the_case(self) -> Self:
+        require_kv_bytes(self.kv_bytes, self.case)
+        _require_once("variants", [one.name for one in self.variants])
+        for one in self.variants:
+            require_plan_fits(one.name, one.plan, self.case.kv_len)
+        for arm in {one.arm for one in self.variants}:
+            own = [one for one in self.variants if one.arm == arm]
+            incumbents = [one for one in own if one.incumbent]
+            if len(incumbents) != 1:
+                raise ValueError(f"variants: {arm} has not exactly one incumbent")
+            if not incumbents[0].samples_us and any(one.samples_us for one in own):
+                raise ValueError(f"variants: {arm} was timed without its incumbent, {incumbents[0].name}")
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_are_enough_and_not_too_many(self) -> Self:
+        counted = sum(one.dropped is None for one in self.rounds)
+        if len(self.rounds) > MAX_ROUNDS:
+            raise ValueError(f"rounds: {len(self.rounds)}, and a run takes {MAX_ROUNDS} at the most")
+        if self.rounds and counted < MIN_ROUNDS:
+            raise ValueError(f"rounds: {counted} of {len(self.rounds)} count, and {MIN_ROUNDS} are needed")
+        if self.rounds and not (self.buffer_sets and self.calls):
+            raise ValueError(f"buffer_sets, calls: {self.buffer_sets} and {self.calls} of a row that was timed")
+        return self
+
+    @model_validator(mode="after")
     def _samples_are_of_the_rounds(self) -> Self:
         timed = [one for one in self.variants if one.samples_us]
         names = {one.name for one in timed}
@@ -105,11 +164,6 @@ class TunedRow(Model):
                 raise ValueError(f"{one.name}: median_us {one.median_us} is not that of the samples")
         if any(set(round_.order) != names or len(round_.order) != len(names) for round_ in self.rounds):
             raise ValueError("rounds: the order of one does not name each variant with samples once")
-        for arm in {one.arm for one in self.variants}:
-            if sum(one.incumbent for one in self.variants if one.arm == arm) != 1:
-                raise ValueError(f"variants: {arm} has not exactly one incumbent")
-        if any(one.samples_us and not one.holds for one in self.variants):
-            raise ValueError("variants: one that failed a check was timed")
         return self
 
     def used(self, variant: TunedVariant) -> tuple[float, ...]:
@@ -137,7 +191,7 @@ class TuneResult(Model):
     table: Name
     """Name of the tile table that the incumbents come from."""
     table_sha256: Sha256
-    seconds_per_row: float
+    seconds_per_row: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     status: Literal["holds", "fails"]
     """Whether every variant had the reference's bits."""
     rows: tuple[TunedRow, ...] = Field(min_length=1)
@@ -147,4 +201,37 @@ class TuneResult(Model):
         wrong = any(not one.holds for row in self.rows for one in row.variants)
         if (self.status == "fails") != wrong:
             raise ValueError(f"status: {self.status} contradicts the checks")
+        # Every variant is timed where all of them hold.
+        untimed = [one.name for row in self.rows for one in row.variants if not one.samples_us]
+        if not wrong and untimed:
+            raise ValueError(f"status: {self.status}, and {untimed[0]} was not timed")
         return self
+
+    @model_validator(mode="after")
+    def _each_call_once(self) -> Self:
+        cases = [row.case for row in self.rows]
+        _require_once("rows", [one.name for one in cases])
+        _require_once(
+            "rows",
+            [
+                f"{one.num_q_heads}:{one.num_kv_heads} of {one.head_dim} {one.storage} at {one.kv_len} keys"
+                for one in cases
+            ],
+        )
+        return self
+
+    @model_validator(mode="after")
+    def _plans_are_of_one_contract_and_profile(self) -> Self:
+        for row in self.rows:
+            for one in row.variants:
+                if one.plan.key.split("|")[0] != self.contract:
+                    raise ValueError(f"contract: {self.contract} contradicts the plan {one.plan.key}")
+                if one.plan.profile != self.profile:
+                    raise ValueError(f"profile: {self.profile} contradicts the plan {one.plan.key}")
+        return self
+
+
+def _require_once(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{what}: {name} is there twice")

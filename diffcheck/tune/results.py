@@ -7,10 +7,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from diffcheck import digest
-from diffcheck.errors import BadInputError, first_wrong
+from diffcheck.errors import FaultyFileError, first_wrong
 from diffcheck.receipts.ab.file import read_content
-from diffcheck.tune.choose import Measured, contradictions
+from diffcheck.tune.choose import Measured
 from diffcheck.tune.model import TuneResult
+from diffcheck.tune.recompute import contradictions
 
 
 def read_result(path: Path) -> Measured:
@@ -19,7 +20,7 @@ def read_result(path: Path) -> Measured:
         result = TuneResult.model_validate(read_content(path))
     except ValidationError as error:
         raise first_wrong(f"result {path.name}", error) from error
-    wrong = contradictions(result)
+    wrong = next(contradictions(result), None)
     if wrong:
-        raise BadInputError(f"result {path.name}", wrong[0], "ratios that follow from the samples")
+        raise FaultyFileError(f"result {path.name}", path.name, wrong)
     return Measured(result, digest.of_file(path))

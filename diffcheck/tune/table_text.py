@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from diffcheck.visible import visible
+
 if TYPE_CHECKING:
     from rust_kernel.plan import TileTable
 
@@ -54,8 +56,7 @@ class TableRow:
             **({} if self.result is None else {"result": self.result}),
             "ground": self.ground,
         }
-        # A JSON string or number is one of TOML, too.
-        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
+        lines = [f"{name} = {_toml(value)}" for name, value in fields.items()]
         return "\n".join(("[[row]]", *lines)) + "\n"
 
 
@@ -71,8 +72,14 @@ def span_text(span: Span) -> str:
 
 def table_text(rows: Sequence[TableRow], comment: Sequence[str] = ()) -> str:
     """Return a table with these rows, below lines of comment."""
-    head = "".join(f"# {line}".rstrip() + "\n" for line in comment)
+    # A comment has no escapes: a name in it must neither end its line nor hold what TOML has not.
+    head = "".join(f"# {visible(' '.join(line.split()))}".rstrip() + "\n" for line in comment)
     return "\n".join([f'{head}schema = "{SCHEMA}"\n', *(row.text() for row in rows)])
+
+
+def _toml(value: int | str) -> str:
+    # A JSON string or number is one of TOML, too, but for DEL: JSON has it as it is, and TOML escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def rows_of(table: TileTable) -> list[TableRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from diffcheck.tune.bench import CheckedVariant
 from diffcheck.tune.model import TuneResult
 from diffcheck.tune.run import Asked, run_tune
 from diffcheck.tune.table_text import ANY, Span, TableRow, table_text
-from diffcheck.tune.variants import Sweep, Variant
+from diffcheck.tune.variants import Choice, Sweep, Variant
 from rust_kernel.plan import TileTable
 from tests.factory.bench import Watch
 
@@ -140,3 +140,17 @@ def swept(
         pace=ticking(),
     )
     return run_tune(bench, asked, reference_arm(), lambda _name: None)
+
+
+W2, W4 = Choice(2, 2, "fixed:2"), Choice(4, 2, "fixed:2")
+
+
+def fast(winner: Choice, share: float = 0.9) -> FormulaTuneBench:
+    """A device on which one choice takes a share of what the others take."""
+    return FormulaTuneBench(lambda variant, _case: share if variant.choice == winner else 1.0)
+
+
+@cache
+def won() -> TuneResult:
+    """A sweep of one kind of call that `W2` wins, for tests of what is made of a result."""
+    return swept(fast(W2))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from diffcheck.arms import BuilderArm, DeviceArm, OxideArm
 from diffcheck.assemble.limits import SHARED_BYTES
@@ -22,30 +19,14 @@ from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.executors import get_executor
 from diffcheck.executors.program import Outcome, Program
 from diffcheck.planning import plan_for
-from diffcheck.receipts.kinds import read_any
-from diffcheck.receipts.write import write_json
 from diffcheck.tune.choose import Measured, ranges, table_of
-from diffcheck.tune.measure import MIN_ROUNDS
-from diffcheck.tune.model import TuneResult
+from diffcheck.tune.model import MIN_ROUNDS, TuneResult
 from diffcheck.tune.results import read_result
 from diffcheck.tune.table_text import LAST, one_tile, rows_of, table_text
 from diffcheck.tune.variants import Choice, Sweep, Variant, variants_of
 from rust_kernel.plan import TileTable
 from tests.factory.bench import Watch
-from tests.factory.tune import BASE, FormulaTuneBench, call, swept
-
-W2, W4 = Choice(2, 2, "fixed:2"), Choice(4, 2, "fixed:2")
-
-
-def fast(winner: Choice, share: float = 0.9) -> FormulaTuneBench:
-    """A device on which one choice takes a share of what the others take."""
-    return FormulaTuneBench(lambda variant, _case: share if variant.choice == winner else 1.0)
-
-
-@cache
-def won() -> TuneResult:
-    """A sweep of one kind of call that `W2` wins, for tests of what is made of a result."""
-    return swept(fast(W2))
+from tests.factory.tune import BASE, W2, W4, FormulaTuneBench, call, fast, swept, won
 
 
 def table_from(*results: TuneResult, base: TileTable | None = None) -> TileTable:
@@ -283,68 +264,7 @@ def test_any_rows_that_were_cut_out_still_make_a_table() -> None:
     assert {chosen(base, call(heads=(group, 1))) for group in (2, 3, 5)} == {"w12r4 one-wave"}
 
 
-# --- files and the command line
-
-
-def test_a_result_is_a_receipt_like_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "result.json"
-    result = won()
-    write_json(file, result)
-    assert read_any(file) == result
-    assert read_result(file).result == result
-    assert run(["receipt", "show", str(file)]) == 0
-    shown = capsys.readouterr().out
-    assert "builder w2r2 fixed:2" in shown
-    assert "A device" in shown
-
-
-def test_a_number_that_was_edited_is_found(tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
-    write_json(file, won())
-    content = json.loads(file.read_text())
-    ratio = content["rows"][0]["variants"][1]["ratio"]
-    ratio.update(estimate=ratio["estimate"] * 0.9, low=ratio["low"] * 0.8)
-    file.write_text(json.dumps(content))
-    with pytest.raises(BadInputError, match="builder w2r2 fixed:2: the ratio is stated as"):
-        read_result(file)
-
-
-def _change(content: Any, **changes: Any) -> None:
-    content["rows"][0]["variants"][1].update(changes)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: _change(c, samples_us=[1.0]), "1 samples of 20 rounds"),
-        (lambda c: _change(c, median_us=1.0), "median_us 1.0 is not that of the samples"),
-        (lambda c: _change(c, incumbent=True), "builder has not exactly one incumbent"),
-        (lambda c: c["rows"][0]["rounds"][0].update(order=["x"]), "name each variant with samples once"),
-        (lambda c: c.update(status="fails"), "contradicts the checks"),
-        (lambda c: c["rows"][0]["variants"][1]["checks"][0].update(holds=False, reason="x"), "was timed"),
-    ],
-)
-def test_a_result_that_contradicts_itself_is_refused(change: Any, message: str) -> None:
-    content = json.loads(won().model_dump_json(by_alias=True))
-    change(content)
-    with pytest.raises(ValidationError, match=message):
-        TuneResult.model_validate(content)
-
-
-def test_a_table_is_made_of_files_and_taken_by_parity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result, tiles, receipt = tmp_path / "result.json", tmp_path / "tiles.toml", tmp_path / "receipt.json"
-    base = tmp_path / "base.toml"
-    base.write_text(BASE.text, encoding="utf-8")
-    write_json(result, won())
-    assert run(["tune", "--table", str(result), "--tiles", str(base), "-o", str(tiles)]) == 0
-    table = TileTable.load(tiles)
-    assert f"{table.name}, {len(table.rows)} rows, 1 of them measured" in capsys.readouterr().out
-    name = "random-4x1-L65-f16"
-    asked = ["parity", "--executor", "machine", "--arm", "builder", "--case", name, "--receipt", str(receipt)]
-    assert run([*asked, "--tiles", str(tiles)]) == 0
-    (case,) = json.loads(receipt.read_text())["reference"]["cases"]
-    assert case["case"]["plan"]["tile"] == "w2r2"
-    assert table.name in case["case"]["plan"]["key"]
+# --- the command line
 
 
 @pytest.mark.parametrize(
