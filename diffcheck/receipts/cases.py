@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from diffcheck.cases import STORAGE_BYTES
+from diffcheck.experiment.model import Whole
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256
 from diffcheck.receipts.metrics import Check
 
@@ -75,18 +76,24 @@ class CaseFacts(Model):
     stage: Literal["decode", "reduce", "chain"] = "decode"
     """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand; chain: two decodes, the
     first one's result being the second one's q."""
-    num_q_heads: Count
-    num_kv_heads: Count
-    head_dim: Count
-    kv_len: Count
+    num_q_heads: Whole
+    num_kv_heads: Whole
+    head_dim: Whole
+    kv_len: Whole
     storage: Literal["f32", "f16"]
     layout: Name
     generator: Name
     seed: Count
     expect: Literal["bound", "exact"]
-    bytes_moved: Count
+    bytes_moved: Whole
     """Bytes that partial and reduce move when each is read or written once."""
     plan: PlanFacts
+
+    @model_validator(mode="after")
+    def _plan_is_of_the_call(self) -> Self:
+        require_heads(self.num_q_heads, self.num_kv_heads)
+        require_plan_fits(self.name, self.plan, self.kv_len)
+        return self
 
 
 class Judged(Model):

@@ -19,8 +19,15 @@ def what_is_missing(receipt: Receipt) -> str:
     roles = {arm.name: str(arm.role) for arm in receipt.arms}
     if roles.get(receipt.reference.arm) != "reference":
         return f"reference: {receipt.reference.arm} is not among the arms as such"
+    twice = _twice([arm.name for arm in receipt.arms])
+    if twice:
+        return f"arms: {twice} is there twice"
     judged = {(case.case.name, case.case.plan.key) for case in receipt.reference.cases}
     part: set[str] = {receipt.reference.arm}
+    for tier in (receipt.reference, receipt.interpreted, receipt.measured):
+        twice = _twice([f"{case.case.name} of the plan {case.case.plan.key}" for case in tier.cases] if tier else [])
+        if twice:
+            return f"cases: {twice} is there twice"
     for tier in (receipt.interpreted, receipt.measured):
         for case in tier.cases if tier else ():
             if (case.case.name, case.case.plan.key) not in judged:
@@ -33,8 +40,21 @@ def what_is_missing(receipt: Receipt) -> str:
     return f"arms: {idle[0]} took part in no case" if idle else ""
 
 
+def _twice(names: Sequence[str]) -> str:
+    """Return a name that is there twice; empty where none is. Linear: a receipt may have many cases."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""
+
+
 def _of_case(case: InterpretedCase | MeasuredCase, roles: Mapping[str, str], reference: str) -> str:
     names = [arm.name for arm in case.arms]
+    twice = _twice(names)
+    if twice:
+        return f"{twice} is there twice"
     for name in names:
         if roles.get(name) not in _REQUIRED:
             return f"{name} is not among the arms as one that runs kernels"

@@ -21,7 +21,7 @@ from diffcheck.receipts.write import write_text
 
 EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 SHA = "0" * 64
-CASE = {
+CASE: dict[str, Any] = {
     "name": "a-case",
     "num_q_heads": 8,
     "num_kv_heads": 2,
@@ -33,7 +33,14 @@ CASE = {
     "seed": 0,
     "expect": "bound",
     "bytes_moved": 1,
-    "plan": {"key": "k", "profile": "h200", "policy": "one-wave", "chunk": 64, "n_splits": 2, "tile": "w8r8"},
+    "plan": {
+        "key": "splitk/1|h200|one-wave|chunk=64|w8r8v8",
+        "profile": "h200",
+        "policy": "one-wave",
+        "chunk": 64,
+        "n_splits": 2,
+        "tile": "w8r8",
+    },
 }
 
 
@@ -136,6 +143,16 @@ def _with_case(tier: str, **changes: Any) -> dict[str, Any]:
     return made
 
 
+def _twice(tier: str) -> dict[str, Any]:
+    made = receipt()
+    made[tier]["cases"] *= 2
+    return made
+
+
+def _with_plan(**changes: Any) -> dict[str, Any]:
+    return {**CASE, "plan": {**CASE["plan"], **changes}}
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -147,7 +164,18 @@ def _with_case(tier: str, **changes: Any) -> dict[str, Any]:
         (_with_arm(), "arms: oxide took part in no case"),
         ({**receipt(), "arms": receipt()["arms"][1:]}, "reference: twin is not among the arms"),
         ({**receipt(), "arms": receipt()["arms"][:1]}, "case a-case: builder is not among the arms"),
-        (_with_case("reference", case={**CASE, "name": "another"}), "reference: no case a-case of the plan k"),
+        (_with_case("reference", case={**CASE, "name": "another"}), "reference: no case a-case of the plan splitk/1"),
+        (_with_arm(name="builder", role="bounded"), "arms: builder is there twice"),
+        (_twice("reference"), "cases: a-case of the plan splitk/1.* is there twice"),
+        (_twice("interpreted"), "cases: a-case of the plan splitk/1.* is there twice"),
+        (
+            _with_case("interpreted", arms=receipt()["interpreted"]["cases"][0]["arms"] * 2),
+            "case a-case: builder is there twice",
+        ),
+        (_with_case("reference", case={**CASE, "num_kv_heads": 0}), "greater than or equal to 1"),
+        (_with_case("reference", case={**CASE, "num_q_heads": 7}), "num_q_heads: 7 are no multiple of"),
+        (_with_case("reference", case=_with_plan(n_splits=3)), "plan: 3 splits of 64 contradict"),
+        (_with_case("reference", case=_with_plan(tile="w4r8")), "plan: a-case's key splitk/1.* contradicts"),
         (_with_check(compared=0), "holds: nothing was compared"),
         (_with_check(ratio=1.5), "holds: contradicts an error of 1.5 of its bound"),
         (_with_check(ratio=math.nan), "holds: contradicts an error of nan of its bound"),
