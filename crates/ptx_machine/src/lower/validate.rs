@@ -102,7 +102,8 @@ impl<'a> Lower<'a, '_> {
             }
         }
         let (position, allowed) = worst.unwrap_or((0, "none".to_owned()));
-        Err(self.refusal(i, format!("operand {} does not fit; allowed: {allowed}", position + 1), None))
+        let wrong = if position < i.operands.len() { "does not fit" } else { "is missing" };
+        Err(self.refusal(i, format!("operand {} {wrong}; allowed: {allowed}", position + 1), None))
     }
 
     fn check_form(&self, i: &Instruction<'_>, bound: &Bound<'_>) -> Result<(), PtxError> {

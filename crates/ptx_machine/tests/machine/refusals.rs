@@ -63,7 +63,15 @@ fn operands_that_do_not_fit() {
     );
     refuse_line("add.rn.f32 %rd1, %f1, %f1;", "operand 1 does not fit; allowed: a register that fits .f32", None);
     refuse_line("add.u32 %r1, %r1, %r2, %r3;", "operand 4 does not fit; allowed: 3 operands", None);
-    refuse_line("add.u32 %r1, %r1;", "operand 3 does not fit", None);
+    refuse_line(
+        "add.u32 %r1, %r1;",
+        "operand 3 is missing; allowed: a register that fits .u32, or a .u32 number",
+        None,
+    );
+    refuse_line("add.u32;", "operand 1 is missing; allowed: a register that fits .u32", None);
+    refuse_line("bra;", "operand 1 is missing; allowed: a label", None);
+    let policy = "operand 3 is missing; allowed: a register that fits .b64";
+    refuse_line("ld.global.L2::cache_hint.u32 %r1, [%at];", policy, None);
     refuse_line("add.u32 %r1, %r1, 0x100000000;", "operand 3 does not fit", None);
     refuse_line("add.rn.f32 %f1, %f1, 1;", "operand 3 does not fit", None);
     refuse_line("setp.eq.u32 %r1, %r1, %r2;", "operand 1 does not fit; allowed: a predicate register", None);
