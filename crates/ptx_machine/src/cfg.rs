@@ -1,8 +1,12 @@
-//! Where lanes that a branch parted meet again: the branch's immediate post-dominator.
+//! Where lanes that a branch parted meet again: the branch's immediate post-dominator among the ways to the end that its
+//! block follows.
 //!
 //! Post-dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm",
 //! 2001) on the reversed flow graph, from one virtual exit.
 
+mod ends;
+
+use self::ends::Block;
 use crate::program::{Inst, NO_MEETING, Op, Program, Slot};
 
 /// Most basic blocks of a kernel.
@@ -35,6 +39,15 @@ fn ends_block(inst: &Inst) -> bool {
     matches!(inst.op, Op::Branch(_) | Op::BranchIndexed(_) | Op::Return(_) | Op::Exit(_) | Op::Trap)
 }
 
+/// Whether lanes wait at an instruction for others; a function may have such a one.
+fn waits(inst: &Inst) -> bool {
+    matches!(inst.op, Op::Barrier { .. } | Op::BarrierVote { .. } | Op::Call(_))
+}
+
+fn is_strong(inst: &Inst) -> bool {
+    inst.op.access().is_some_and(|access| access.order.is_strong())
+}
+
 /// First instruction of each basic block, rising.
 fn block_starts(insts: &[Inst], targets: &[Vec<u32>]) -> Vec<u32> {
     let mut is_start = vec![false; insts.len() + 1];
@@ -61,7 +74,7 @@ impl Graph {
     fn new(insts: &[Inst], targets: &[Vec<u32>], starts: &[u32]) -> Result<Self, String> {
         let exit = starts.len();
         let block_of = |at: u32| starts.binary_search(&at).unwrap_or(exit);
-        let mut successors = Vec::with_capacity(exit + 1);
+        let (mut successors, mut blocks) = (Vec::with_capacity(exit + 1), Vec::with_capacity(exit));
         let mut edges = 0;
         for block in 0..exit {
             let end = starts.get(block + 1).map_or(insts.len(), |&s| s as usize);
@@ -85,14 +98,17 @@ impl Graph {
                 to.push(block_of(end as u32));
             }
             successors.push(to);
+            let body = &insts[starts[block] as usize..end];
+            blocks.push(Block {
+                instructions: body.len(),
+                traps: last.op == Op::Trap,
+                waits: body.iter().any(waits),
+                is_strong: body.iter().any(is_strong),
+            });
         }
         successors.push(Vec::new());
-        let mut predecessors = vec![Vec::new(); exit + 1];
-        for (from, to) in successors.iter().enumerate() {
-            for &to in to {
-                predecessors[to].push(from);
-            }
-        }
+        ends::follow_one(&blocks, &mut successors);
+        let predecessors = ends::reversed(&successors);
         Ok(Self { successors, predecessors })
     }
 

@@ -17,6 +17,7 @@ mod functions;
 #[path = "../../fuzz/src/lib.rs"]
 mod fuzz;
 mod harness;
+mod meeting;
 mod memory;
 mod modules;
 mod pairs;

@@ -79,10 +79,10 @@ fn lanes_that_agree_go_on() {
 #[test]
 fn groups_that_an_earlier_branch_parted_are_asked_apart() {
     let text = "call (%r1), apart, (%t); st.global.u32 [%at], %r1;";
-    // The way out on one side keeps both from meeting at BOTH.
-    let apart = ".func (.param .b32 r) apart(.param .b32 n)\n{ .reg .b32 %n; .reg .pred %low, %never; ld.param.b32 %n, [n];\n\
-        setp.lt.u32 %low, %n, 7; setp.eq.u32 %never, %n, 99; st.param.b32 [r], 1;\n\
-        @%low bra BOTH; @%never ret; st.param.b32 [r], 2;\nBOTH: @%low ret.uni; st.param.b32 [r], 3; }\n";
+    // Each side comes to a branch and to a return before both meet behind the call.
+    let apart = ".func (.param .b32 r) apart(.param .b32 n)\n{ .reg .b32 %n; .reg .pred %low; ld.param.b32 %n, [n];\n\
+        setp.lt.u32 %low, %n, 7; st.param.b32 [r], 1; @%low bra LOW; @%low bra.uni LOW;\n\
+        st.param.b32 [r], 3; @!%low ret.uni; LOW: @%low ret.uni; st.param.b32 [r], 4; }\n";
     let text = body(text).replace(HEADER, &format!("{HEADER}{apart}"));
     let want: Vec<u32> = (0..32).map(|t| if t < 7 { 1 } else { 3 }).collect();
     for schedule in [None, Some(1), Some(2), Some(3), Some(4)] {
