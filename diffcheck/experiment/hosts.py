@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from diffcheck.experiment.model import Slug
 from diffcheck.receipts.fields import Model, Name, Target
+from diffcheck.repeated import first_repeated
 
 
 class Host(Model):
@@ -27,10 +28,9 @@ class Hosts(Model):
 
     @model_validator(mode="after")
     def _ids_once(self) -> Self:
-        ids = [host.id for host in self.hosts]
-        for name in ids:
-            if ids.count(name) > 1:
-                raise ValueError(f"hosts: two have the id {name}")
+        name = first_repeated(host.id for host in self.hosts)
+        if name is not None:
+            raise ValueError(f"hosts: two have the id {name}")
         return self
 
     def find(self, host_id: str | None) -> Host | None:

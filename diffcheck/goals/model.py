@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Slug, Whole
 from diffcheck.receipts.fields import Model, Name, Target
+from diffcheck.repeated import first_repeated
 
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
@@ -45,10 +46,9 @@ class TimeGoal(Selection):
 
     @model_validator(mode="after")
     def _lengths_once(self) -> Self:
-        lengths = [kv_len for kv_len, _ in self.at_most_us]
-        for kv_len in lengths:
-            if lengths.count(kv_len) > 1:
-                raise ValueError(f"at_most_us: {kv_len} is there twice")
+        twice = first_repeated(kv_len for kv_len, _ in self.at_most_us)
+        if twice is not None:
+            raise ValueError(f"at_most_us: {twice} is there twice")
         return self
 
 
@@ -104,10 +104,9 @@ class Goals(Model):
 
     @model_validator(mode="after")
     def _titles_once(self) -> Self:
-        titles = [goal.title for goal in self.goals]
-        for title in titles:
-            if titles.count(title) > 1:
-                raise ValueError(f"goals: two have the title {title}")
+        title = first_repeated(goal.title for goal in self.goals)
+        if title is not None:
+            raise ValueError(f"goals: two have the title {title}")
         return self
 
     @property

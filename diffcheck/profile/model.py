@@ -12,6 +12,7 @@ from diffcheck.profile.quantities import shown
 from diffcheck.receipts.ab.host import AbTool, HostFacts
 from diffcheck.receipts.cases import require_heads
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
+from diffcheck.repeated import first_repeated
 
 Part = Literal["partial", "reduce"]
 Cache = Literal["all", "none"]
@@ -38,6 +39,10 @@ class Launched(Model):
     entry: Name
     ptx_sha256: Sha256
 
+    def is_of(self, part: Part) -> bool:
+        """Return whether the kernel is that of a part of a call."""
+        return self.entry.startswith(f"splitk_{part}_")
+
     @model_validator(mode="after")
     def _heads_divide(self) -> Self:
         require_heads(self.num_q_heads, self.num_kv_heads)
@@ -63,7 +68,7 @@ class Profiled(Model):
 
     @model_validator(mode="after")
     def _part_is_that_of_the_kernel(self) -> Self:
-        if not self.launch.entry.startswith(f"splitk_{self.part}_"):
+        if not self.launch.is_of(self.part):
             raise ValueError(f"part: {self.part} contradicts the kernel {self.launch.entry}")
         return self
 
@@ -83,10 +88,8 @@ class Profile(Model):
 
     @model_validator(mode="after")
     def _each_launch_once(self) -> Self:
-        seen: set[tuple[str, str, str]] = set()
-        for one in self.launches:
-            key = (one.launch.case, one.launch.arm, one.part)
-            if key in seen:
-                raise ValueError(f"launches: {one.part} of {one.launch.arm} on {one.launch.case} is there twice")
-            seen.add(key)
+        twice = first_repeated((one.part, one.launch.arm, one.launch.case) for one in self.launches)
+        if twice is not None:
+            part, arm, case = twice
+            raise ValueError(f"launches: {part} of {arm} on {case} is there twice")
         return self

@@ -66,7 +66,7 @@ def paired(part: Part, launched: Sequence[Launched], counted: Sequence[Counted])
 
     Raises `DiffcheckError` where they are not the same, and for a number that cannot be.
     """
-    made = [one for one in launched if one.entry.startswith(f"splitk_{part}_")]
+    made = [one for one in launched if one.is_of(part)]
     if not made or [one.entry for one in made] != [one.kernel for one in counted]:
         seen = ", ".join(one.kernel for one in counted)
         raise DiffcheckError(f"ncu counted {seen or 'nothing'}; launched: {', '.join(one.entry for one in made)}")

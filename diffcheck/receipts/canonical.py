@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from diffcheck import digest
+from diffcheck.repeated import first_repeated
 
 DIGEST_KEY = "digest"
 _LINE = 118
@@ -66,8 +67,7 @@ def layout(content: Any, indent: str = "") -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(name for name, _ in pairs)
         raise NotCanonicalError(f"the key {twice!r} is there twice")
     return made
 

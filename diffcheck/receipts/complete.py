@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from diffcheck.repeated import first_repeated
+
 if TYPE_CHECKING:
     from diffcheck.receipts.cases import InterpretedCase, MeasuredCase
     from diffcheck.receipts.metrics import Check
@@ -19,14 +21,15 @@ def what_is_missing(receipt: Receipt) -> str:
     roles = {arm.name: str(arm.role) for arm in receipt.arms}
     if roles.get(receipt.reference.arm) != "reference":
         return f"reference: {receipt.reference.arm} is not among the arms as such"
-    twice = _twice([arm.name for arm in receipt.arms])
-    if twice:
+    twice = first_repeated(arm.name for arm in receipt.arms)
+    if twice is not None:
         return f"arms: {twice} is there twice"
     judged = {(case.case.name, case.case.plan.key) for case in receipt.reference.cases}
     part: set[str] = {receipt.reference.arm}
     for tier in (receipt.reference, receipt.interpreted, receipt.measured):
-        twice = _twice([f"{case.case.name} of the plan {case.case.plan.key}" for case in tier.cases] if tier else [])
-        if twice:
+        cases = tier.cases if tier else ()
+        twice = first_repeated(f"{case.case.name} of the plan {case.case.plan.key}" for case in cases)
+        if twice is not None:
             return f"cases: {twice} is there twice"
     for tier in (receipt.interpreted, receipt.measured):
         for case in tier.cases if tier else ():
@@ -40,20 +43,10 @@ def what_is_missing(receipt: Receipt) -> str:
     return f"arms: {idle[0]} took part in no case" if idle else ""
 
 
-def _twice(names: Sequence[str]) -> str:
-    """Return a name that is there twice; empty where none is. Linear: a receipt may have many cases."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return ""
-
-
 def _of_case(case: InterpretedCase | MeasuredCase, roles: Mapping[str, str], reference: str) -> str:
     names = [arm.name for arm in case.arms]
-    twice = _twice(names)
-    if twice:
+    twice = first_repeated(names)
+    if twice is not None:
         return f"{twice} is there twice"
     for name in names:
         if roles.get(name) not in _REQUIRED:

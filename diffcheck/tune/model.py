@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -16,6 +16,7 @@ from diffcheck.receipts.ab.samples import Interval, Microseconds, Reading
 from diffcheck.receipts.cases import PlanFacts, require_heads, require_kv_bytes, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.metrics import Check
+from diffcheck.repeated import first_repeated
 
 SCHEMA = "diffcheck-tune/1"
 MIN_ROUNDS = 12
@@ -130,7 +131,7 @@ class TunedRow(Model):
     @model_validator(mode="after")
     def _variants_are_of_the_case(self) -> Self:
         require_kv_bytes(self.kv_bytes, self.case)
-        _require_once("variants", [one.name for one in self.variants])
+        _require_once("variants", (one.name for one in self.variants))
         for one in self.variants:
             require_plan_fits(one.name, one.plan, self.case.kv_len)
         for arm in {one.arm for one in self.variants}:
@@ -210,13 +211,13 @@ class TuneResult(Model):
     @model_validator(mode="after")
     def _each_call_once(self) -> Self:
         cases = [row.case for row in self.rows]
-        _require_once("rows", [one.name for one in cases])
+        _require_once("rows", (one.name for one in cases))
         _require_once(
             "rows",
-            [
+            (
                 f"{one.num_q_heads}:{one.num_kv_heads} of {one.head_dim} {one.storage} at {one.kv_len} keys"
                 for one in cases
-            ],
+            ),
         )
         return self
 
@@ -231,7 +232,7 @@ class TuneResult(Model):
         return self
 
 
-def _require_once(what: str, names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{what}: {name} is there twice")
+def _require_once(what: str, names: Iterable[str]) -> None:
+    name = first_repeated(names)
+    if name is not None:
+        raise ValueError(f"{what}: {name} is there twice")

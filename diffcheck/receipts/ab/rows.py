@@ -15,6 +15,7 @@ from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent
 from diffcheck.receipts.cases import PlanFacts, require_kv_bytes, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
+from diffcheck.repeated import first_repeated
 
 _ROUNDING = 1e-9
 # Of the longer graph's time. How many calls a side has was chosen by a trial before its blocks, which is rough.
@@ -133,10 +134,9 @@ class Row(Model):
 
     @model_validator(mode="after")
     def _each_peer_once(self) -> Self:
-        names = [peer.name for peer in self.peers]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"peers: {name} is there twice")
+        name = first_repeated(peer.name for peer in self.peers)
+        if name is not None:
+            raise ValueError(f"peers: {name} is there twice")
         return self
 
     @model_validator(mode="after")

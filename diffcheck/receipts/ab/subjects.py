@@ -6,6 +6,7 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
+from diffcheck.repeated import first_repeated
 
 
 class ArmPtx(Model):
@@ -37,8 +38,7 @@ class Subjects(Model):
 
     @model_validator(mode="after")
     def _each_arm_once(self) -> Self:
-        arms = [ptx.arm for ptx in self.ptx]
-        for name in arms:
-            if arms.count(name) > 1:
-                raise ValueError(f"ptx: {name} is there twice")
+        name = first_repeated(ptx.arm for ptx in self.ptx)
+        if name is not None:
+            raise ValueError(f"ptx: {name} is there twice")
         return self

@@ -17,6 +17,7 @@ from importlib import resources
 import tomli
 
 from diffcheck.errors import BadInputError
+from diffcheck.repeated import first_repeated
 from diffcheck.selftest.generated.operators import select_operators
 from diffcheck.selftest.generated.population import ARMS, GeneratedMutant, made, subjects
 
@@ -72,10 +73,9 @@ def justifications() -> tuple[Justification, ...]:
 def parse_justifications(text: str) -> tuple[Justification, ...]:
     """Return the entries of a file's text; see `justifications`."""
     found = tuple(_entry(table) for table in tomli.loads(text).get("kind", []))
-    names = [entry.name for entry in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise BadInputError("name", name, "a name that no other kind has")
+    name = first_repeated(entry.name for entry in found)
+    if name is not None:
+        raise BadInputError("name", name, "a name that no other kind has")
     return found
 
 

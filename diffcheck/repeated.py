@@ -1,0 +1,14 @@
+"""What is there more than once where it may be there once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
+_T = TypeVar("_T", bound=Hashable)
+
+
+def first_repeated(items: Iterable[_T]) -> _T | None:
+    """Return the first item that is there more than once; None where each is there once."""
+    return next((item for item, count in Counter(items).items() if count > 1), None)
