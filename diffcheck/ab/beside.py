@@ -15,6 +15,7 @@ from diffcheck.ab.bench import BASELINE, CANDIDATE, Replayed, RowBench
 from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.peers import OpenPeer, failure, without_number
+from diffcheck.ab.sampler import why_dropped
 from diffcheck.receipts.ab.rows import Beside, PeerRow
 
 BLOCKS = 10
@@ -41,20 +42,31 @@ def time_peers(
     """Time the named peers on a row's inputs.
 
     One that is not installed, does not take the row or fails gives the reason in place of a number: no peer ever ends a
-    run. Raises what `RowBench.fresh` does.
+    run. A block that meets a hard reason for a lowered clock does not count; more than `BLOCKS` of them are such a
+    reason, too. Raises what `RowBench.fresh` does.
     """
     found = [one if isinstance(one, PeerRow) else _Turn(one) for one in opened.open_peers(names)]
     turns = [one for one in found if isinstance(one, _Turn)]
+    held_down = 0
     while going := [turn for turn in turns if not turn.failed and len(turn.blocks) < BLOCKS]:
+        before = monitor.read()
         try:
-            _block(opened, going, peers_first=len(going[0].blocks) % 2 == 1)
+            blocks = _block(opened, going, peers_first=len(going[0].blocks) % 2 == 1)
         except _PeerFailedError as error:
             error.turn.failed = str(error)
+        else:
+            dropped = why_dropped((before, monitor.read()))
+            held_down += dropped is not None
+            for turn, block in zip(going, blocks, strict=True):
+                if dropped is None:
+                    turn.blocks.append(block)
+                elif held_down > BLOCKS:
+                    turn.failed = f"not measured: {dropped}"
         pace.rest(monitor)
     return tuple(_row(one, baseline_us) if isinstance(one, _Turn) else one for one in found)
 
 
-def _block(opened: RowBench, turns: Sequence[_Turn], *, peers_first: bool) -> None:
+def _block(opened: RowBench, turns: Sequence[_Turn], *, peers_first: bool) -> list[Beside]:
     arms = opened.fresh([BASELINE, CANDIDATE])
     peers = [_guarded(turn) for turn in turns]
     order = [*peers, *arms] if peers_first else [*arms, *peers]
@@ -62,8 +74,7 @@ def _block(opened: RowBench, turns: Sequence[_Turn], *, peers_first: bool) -> No
     back = [replay() for replay in reversed(order)][::-1]
     pairs = list(zip(there, back, strict=True))
     of_peers, of_arms = (pairs[:-2], pairs[-2:]) if peers_first else (pairs[2:], pairs[:2])
-    for turn, pair in zip(turns, of_peers, strict=True):
-        turn.blocks.append(Beside(baseline_us=of_arms[0], candidate_us=of_arms[1], peer_us=pair))
+    return [Beside(baseline_us=of_arms[0], candidate_us=of_arms[1], peer_us=pair) for pair in of_peers]
 
 
 def _guarded(turn: _Turn) -> Replayed:

@@ -5,6 +5,7 @@ NVML numbers devices by itself, so the handle is found by the PCI address that C
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from functools import partial
@@ -65,11 +66,13 @@ class Nvml:
     def read(self) -> Reading:
         """Return the clocks (MHz), temperature (°C), power (W) and throttle reasons of this moment."""
         nvml, handle = self._library, self._handle
-        power = self._ask(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        sm = self._number(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
+        memory = self._number(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))
+        power = self._number(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
         return Reading(
-            sm_mhz=self._ask(lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))),
-            memory_mhz=self._ask(lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM))),
-            temperature_c=self._ask(lambda: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))),
+            sm_mhz=None if sm is None else int(sm),
+            memory_mhz=None if memory is None else int(memory),
+            temperature_c=self._number(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
             power_w=None if power is None else power / 1000.0,
             throttle=self._throttle(),
         )
@@ -121,10 +124,18 @@ class Nvml:
         rest = bits & ~sum(REASONS.values())
         return (*named, f"unknown_{rest:#x}") if rest else tuple(named)
 
+    def _number(self, question: Callable[[], object]) -> float | None:
+        """Return a number that is not negative; anything else is no answer."""
+        answer = self._ask(question)
+        if not isinstance(answer, int | float) or not math.isfinite(answer) or answer < 0:
+            return None
+        return float(answer)
+
     def _ask(self, question: Callable[[], _T]) -> _T | None:
         try:
             return question()
-        except self._library.NVMLError:
+        # An older library has not every function.
+        except (self._library.NVMLError, AttributeError):
             return None
 
 

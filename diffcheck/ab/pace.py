@@ -26,8 +26,8 @@ class Pace:
         """Pause, and go on pausing while the device says that its power cap is on, `settle_s` seconds at most."""
         self.sleep(self.pause_s)
         until = self.clock() + self.settle_s
-        while _capped(monitor) and self.clock() < until:
-            self.sleep(self.pause_s)
+        while _capped(monitor) and (left := until - self.clock()) > 0.0:
+            self.sleep(min(self.pause_s, left))
 
 
 def _capped(monitor: Monitor) -> bool:

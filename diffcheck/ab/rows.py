@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Bench, RowBench, planted
 from diffcheck.ab.beside import time_peers
@@ -12,6 +13,7 @@ from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.sampler import Sampler, ThrottledError
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE
+from diffcheck.ab.undisturbed import take_undisturbed
 from diffcheck.errors import DiffcheckError
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow
@@ -115,12 +117,14 @@ def _floors(opened: RowBench, monitor: Monitor, pace: Pace) -> tuple[Floor, ...]
     """
     reads = dict(opened.read_floors())
     names = [BASELINE, CANDIDATE, EMPTY, *reads]
-    samples: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(FLOOR_PLACES):
+
+    def replayed() -> list[tuple[str, float]]:
         replays = list(zip(names, opened.fresh(names), strict=True))
-        for name, replay in (*replays, *reversed(replays)):
-            samples[name].append(replay())
-        pace.rest(monitor)
+        return [(name, replay()) for name, replay in (*replays, *reversed(replays))]
+
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    for name, us in chain(*take_undisturbed(monitor, pace, FLOOR_PLACES, replayed)):
+        samples[name].append(us)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     details = ((EMPTY, "empty", f"{opened.empty_launches} empty kernels"), (best, "read", reads[best]))
     return tuple(

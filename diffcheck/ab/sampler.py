@@ -47,10 +47,11 @@ class Sampler:
         for _ in range(WARM_UP):
             for replay in self.fresh([names[side] for side in next(orders)]):
                 replay()
+            self.pace.rest(self.monitor)
         blocks: list[Block] = []
         started = self.pace.clock()
         while True:
-            for _ in range(BLOCKS_BETWEEN_LOOKS):
+            for _ in range(min(BLOCKS_BETWEEN_LOOKS, self.budget.max_blocks - len(blocks))):
                 blocks.append(self._block(names, next(orders)))
                 self.pace.rest(self.monitor)
             stop, interval = self._look(blocks, seed, confidence, self.pace.clock() - started)
@@ -61,13 +62,12 @@ class Sampler:
         self, blocks: list[Block], seed: int, confidence: float, seconds: float
     ) -> tuple[Stop | None, Interval | None]:
         used = [block for block in blocks if block.dropped is None]
-        if len(used) < 2:
-            # Nothing can be said yet. A device that throttles all the time ends here too, by the number of blocks.
-            if len(blocks) < self.budget.max_blocks:
-                return None, None
+        # With fewer than two nothing can be said yet.
+        interval = ratio_interval(used, seed, confidence) if len(used) > 1 else None
+        stop = enough(len(used), interval, self.budget, blocks=len(blocks), seconds=seconds)
+        if stop is not None and interval is None:
             raise ThrottledError(blocks[-1].dropped or "")
-        interval = ratio_interval(used, seed, confidence)
-        return enough(len(used), interval, self.budget, blocks=len(blocks), seconds=seconds), interval
+        return stop, interval
 
     def _block(self, names: Mapping[Side, str], order: Order) -> Block:
         graphs = self.fresh([names[side] for side in order])

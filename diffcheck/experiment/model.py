@@ -65,7 +65,7 @@ class Budget(Model):
     min_blocks: Annotated[int, Field(ge=2)]
     """The fewest undropped ABBA blocks a row or a control, however narrow the interval."""
     max_blocks: Annotated[int, Field(ge=1, le=10_000)]
-    """The most ABBA blocks a row."""
+    """The most ABBA blocks a row or a control, those that were dropped counted."""
 
     @model_validator(mode="after")
     def _blocks_in_order(self) -> Self:

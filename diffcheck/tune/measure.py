@@ -11,13 +11,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
-from diffcheck.ab.sampler import why_dropped
+from diffcheck.ab.sampler import ThrottledError, why_dropped
 from diffcheck.ab.stats import CONFIDENCE, interval_of
+from diffcheck.ab.undisturbed import take_undisturbed
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval
@@ -47,6 +49,7 @@ def take_rounds(
     for _ in range(WARM_UP):
         for replay in row.fresh(_drawn(names, rng)):
             replay()
+        pace.rest(monitor)
     rounds: list[Round] = []
     us: dict[str, list[float]] = {name: [] for name in names}
     started = pace.clock()
@@ -95,12 +98,18 @@ def read_floors(monitor: Monitor, row: TuneRow, beside: str, pace: Pace) -> tupl
     """Return the fastest of the graphs that only read K and V, replayed in turn with one variant."""
     reads = dict(row.read_floors())
     names = [beside, *reads]
-    samples: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(FLOOR_ROUNDS):
+
+    def replayed() -> list[tuple[str, float]]:
         replays = list(zip(names, row.fresh(names), strict=True))
-        for name, replay in (*replays, *reversed(replays)):
-            samples[name].append(replay())
-        pace.rest(monitor)
+        return [(name, replay()) for name, replay in (*replays, *reversed(replays))]
+
+    samples: dict[str, list[float]] = {name: [] for name in names}
+    try:
+        taken = take_undisturbed(monitor, pace, FLOOR_ROUNDS, replayed)
+    except ThrottledError as error:
+        raise DiffcheckError(f"the device held its clock down all the time ({error})") from error
+    for name, us in chain(*taken):
+        samples[name].append(us)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     return (
         Floor.model_validate(

@@ -9,6 +9,8 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
 from diffcheck.ab.merge import Earlier
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.run import Asked, Run, facts_of
@@ -47,6 +49,18 @@ def test_one_field_that_is_supported_is_read() -> None:
     only = nvml(nvmlDeviceGetPowerUsage=412_500)
     assert only.read() == Reading(sm_mhz=None, memory_mhz=None, temperature_c=None, power_w=412.5, throttle=None)
     assert (only.uuid(), only.driver(), only.peak_bytes_per_second(), only.processes()) == (None,) * 4
+
+
+@pytest.mark.parametrize("answer", [-1, float("nan"), float("inf"), "1980", None])
+def test_an_answer_that_is_no_amount_is_none(answer: object) -> None:
+    names = ("nvmlDeviceGetClockInfo", "nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage")
+    assert nvml(**dict.fromkeys(names, answer)).read() == nvml().read()
+
+
+def test_a_function_that_an_older_library_has_not_is_no_error() -> None:
+    old = nvml(nvmlDeviceGetPowerUsage=412_500)
+    delattr(old._library, "nvmlDeviceGetTemperature")
+    assert old.read().power_w == 412.5
 
 
 def test_reasons_are_named_and_an_unknown_one_is_kept() -> None:

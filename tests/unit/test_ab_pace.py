@@ -42,3 +42,9 @@ def test_for_nothing_but_the_power_cap_a_rest_is_one_pause(monitor: Watch | NoMo
     time = Time()
     time.pace().rest(monitor)
     assert time.now == 0.25
+
+
+def test_the_last_pause_of_a_rest_is_cut_short() -> None:
+    time = Time()
+    Pace(0.25, time.sleep, lambda: time.now, settle_s=0.375).rest(Watch(throttle=lambda _: ("sw_power_cap",)))
+    assert time.now == 0.625

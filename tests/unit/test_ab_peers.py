@@ -29,7 +29,7 @@ from diffcheck.receipts.ab.host import HostFacts
 from diffcheck.receipts.ab.rows import PeerRow
 from diffcheck.timing.sets import timing_inputs
 from tests.factory.ab import ab_content, small_experiment
-from tests.factory.bench import FormulaBench, FormulaRow
+from tests.factory.bench import FormulaBench, FormulaRow, Watch
 
 CASE = Case("peers", 2, 1, 64, "f32", "random", "bound")
 
@@ -113,6 +113,20 @@ def test_a_peers_samples_are_those_beside_the_arms() -> None:
         assert block.candidate_us[0] / block.baseline_us[0] == pytest.approx(0.99, rel=0.01)
     assert row.median_us is not None
     assert row.ratio == row.median_us / 10.0
+
+
+def test_a_block_that_meets_a_slow_down_counts_for_no_peer() -> None:
+    # Three readings a block: before, behind, and one of the rest.
+    hot = Watch(throttle=lambda reading: ("hw_slowdown",) if reading in (2, 4) else ())
+    (row,) = time_peers(formula_row(peers={"one": 1.5}), ["one"], 10.0, hot, PACE)
+    assert (len(row.beside), row.reason) == (BLOCKS, None)
+    assert hot.readings == 3 * (BLOCKS + 2)
+
+
+def test_where_every_block_meets_a_slow_down_that_is_the_reason() -> None:
+    hot = Watch(throttle=lambda _: ("hw_slowdown",))
+    (row,) = time_peers(formula_row(peers={"one": 1.5}), ["one"], 10.0, hot, PACE)
+    assert (row.reason, row.samples_us) == ("not measured: throttled: hw_slowdown", ())
 
 
 class Drifting:

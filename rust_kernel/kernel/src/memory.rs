@@ -1,16 +1,22 @@
 //! Wide loads.
 //!
 //! In inline PTX, because only so is their width certain: LLVM splits a vector load whose lanes are used apart. Those
-//! of K, V and q, which no one writes while a kernel runs, take the non-coherent path and are `register_only` and
-//! `may_diverge`. That claims that the result depends on the operands alone and that lanes may take part or not, which
-//! holds for a load (no collective) of memory that is constant for the kernel's life.
+//! of K, V and q take the non-coherent path and are `register_only` and `may_diverge`. That claims that the result
+//! depends on the operands alone and that lanes may take part or not, which holds for a load (no collective) of memory
+//! that stays as it is.
+//!
+//! The kernel before this one may still write K, V and q while this one is placed. But it has ended when this one has
+//! waited for it (`dependent.rs`), and no one writes them from there on. Every load's address comes from behind that
+//! wait, and ahead of it nothing is read that the non-coherent path could keep: prefetches go to the L2, which takes all
+//! writes.
 
 use cuda_device::ptx_asm;
 
 /// 16 bytes.
 ///
 /// # Safety
-/// `address` is a multiple of 16 in global memory that is readable and that no one writes while the kernel runs.
+/// `address` is a multiple of 16 in global memory that is readable and that no one writes once the kernel has waited for the
+/// one before it; it comes from behind that wait.
 #[inline(always)]
 pub unsafe fn load_16(address: *const u8) -> [u32; 4] {
     let (a, b, c, d): (u32, u32, u32, u32);

@@ -181,7 +181,7 @@ unsafe fn copy_rows<const R: usize, const WORDS: usize>(
         unrolled!(i in 0..WORDS / 4, {
             let to = place + offsets[r] + (i * VECTOR_STRIDE) as u32;
             // SAFETY: 16 bytes each, both aligned to 16 by section 2 and by the ring; the source is live or not read,
-            // and no one writes K and V while the kernel runs.
+            // and no one writes K and V any more (`memory.rs`).
             unsafe { copy_16(to, row.wrapping_add(i * VECTOR_STRIDE), bytes[r], policy) };
         });
         row = row.wrapping_add(cursor.row_bytes);

@@ -91,7 +91,7 @@ impl Cursor {
         let mut rows = [[0; WORDS]; R];
         let mut row = self.next;
         unrolled!(r in 0..R, {
-            // SAFETY: K and V are not written while the kernel runs, and section 2 gives base and strides the
+            // SAFETY: no one writes K and V any more (`memory.rs`), and section 2 gives base and strides the
             // alignment of the loads.
             rows[r] = unsafe { load_lane::<WORDS, MASKED>(row, (r as u32) < left) };
             row = row.wrapping_add(self.row_bytes);
