@@ -22,7 +22,14 @@ STORAGES: tuple[Storage, ...] = get_args(Storage)
 STAGES: tuple[Stage, ...] = get_args(Stage)
 STORAGE_BYTES: dict[Storage, int] = {"f32": 4, "f16": 2}
 SUITES: tuple[str, ...] = ("quick", "matrix", "rungs", "kernels", "faults")
+DECODES: dict[Stage, int] = {"reduce": 0, "decode": 1, "chain": 2}
+"""Decodes of a case that read K and V, by its stage."""
 F32_BYTES = 4
+
+
+def kv_bytes(kv_len: int, num_kv_heads: int, head_dim: int, storage: Storage) -> int:
+    """Return the bytes of K and V, `[kv_len, num_kv_heads, head_dim]` each, that one decode reads once."""
+    return 2 * kv_len * num_kv_heads * head_dim * STORAGE_BYTES[storage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +72,12 @@ class Case:
     @property
     def decodes(self) -> int:
         """How many decodes read K and V."""
-        return {"reduce": 0, "decode": 1, "chain": 2}[self.stage]
+        return DECODES[self.stage]
 
     @property
     def kv_bytes(self) -> int:
-        """Bytes of K and V that each decode reads once: the traffic that decode attention cannot avoid."""
-        return 2 * self.decodes * self.kv_len * self.num_kv_heads * self.head_dim * STORAGE_BYTES[self.storage]
+        """Bytes of K and V, read once by each decode: the traffic that decode attention cannot avoid."""
+        return self.decodes * kv_bytes(self.kv_len, self.num_kv_heads, self.head_dim, self.storage)
 
     @property
     def q_bytes(self) -> int:

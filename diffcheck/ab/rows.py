@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 
 from diffcheck.ab.bench import BASELINE, BASELINE_AGAIN, CANDIDATE, EMPTY, Bench, RowBench, planted
 from diffcheck.ab.beside import time_peers
@@ -13,7 +12,7 @@ from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.sampler import Sampler, ThrottledError
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE
-from diffcheck.ab.undisturbed import take_undisturbed
+from diffcheck.ab.undisturbed import replay_in_turn
 from diffcheck.errors import DiffcheckError
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow
@@ -117,14 +116,7 @@ def _floors(opened: RowBench, monitor: Monitor, pace: Pace) -> tuple[Floor, ...]
     """
     reads = dict(opened.read_floors())
     names = [BASELINE, CANDIDATE, EMPTY, *reads]
-
-    def replayed() -> list[tuple[str, float]]:
-        replays = list(zip(names, opened.fresh(names), strict=True))
-        return [(name, replay()) for name, replay in (*replays, *reversed(replays))]
-
-    samples: dict[str, list[float]] = {name: [] for name in names}
-    for name, us in chain(*take_undisturbed(monitor, pace, FLOOR_PLACES, replayed)):
-        samples[name].append(us)
+    samples = replay_in_turn(monitor, pace, FLOOR_PLACES, names, opened.fresh)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     details = ((EMPTY, "empty", f"{opened.empty_launches} empty kernels"), (best, "read", reads[best]))
     return tuple(

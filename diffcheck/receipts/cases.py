@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from diffcheck.cases import STORAGE_BYTES
+from diffcheck.cases import kv_bytes
 from diffcheck.experiment.model import Whole
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256
 from diffcheck.receipts.metrics import Check
@@ -25,39 +25,10 @@ class PlanFacts(Model):
     tile: Name
 
 
-class KvShape(Protocol):
-    """What decides how large K and V are."""
-
-    @property
-    def num_kv_heads(self) -> int:
-        """KV heads."""
-
-    @property
-    def head_dim(self) -> int:
-        """Elements of a head."""
-
-    @property
-    def kv_len(self) -> int:
-        """Keys."""
-
-    @property
-    def storage(self) -> Literal["f32", "f16"]:
-        """Storage of K and V."""
-
-
 def require_heads(query: int, kv: int) -> None:
     """Raise `ValueError` where query heads do not share KV heads evenly."""
     if query % kv:
         raise ValueError(f"num_q_heads: {query} are no multiple of {kv} KV heads")
-
-
-def require_kv_bytes(stated: int, case: KvShape) -> None:
-    """Raise `ValueError` where the bytes of K and V that a record states are not those of its case."""
-    size = STORAGE_BYTES[case.storage]
-    expected = 2 * case.kv_len * case.num_kv_heads * case.head_dim * size
-    if stated != expected:
-        shape = f"{case.kv_len} keys of {case.num_kv_heads} heads of {case.head_dim} {case.storage}"
-        raise ValueError(f"kv_bytes: {stated} contradicts K and V of {shape}, which have {expected}")
 
 
 def require_plan_fits(what: str, plan: PlanFacts, kv_len: int) -> None:
@@ -69,18 +40,36 @@ def require_plan_fits(what: str, plan: PlanFacts, kv_len: int) -> None:
         raise ValueError(f"plan: {plan.n_splits} splits of {plan.chunk} contradict {kv_len} keys")
 
 
-class CaseFacts(Model):
-    """The case as declared, and its plan."""
+class CallFacts(Model):
+    """What a call is, and K and V with it."""
 
     name: Name
-    stage: Literal["decode", "reduce", "chain"] = "decode"
-    """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand; chain: two decodes, the
-    first one's result being the second one's q."""
     num_q_heads: Whole
     num_kv_heads: Whole
     head_dim: Whole
     kv_len: Whole
     storage: Literal["f32", "f16"]
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        require_heads(self.num_q_heads, self.num_kv_heads)
+        return self
+
+    def require_kv_bytes(self, stated: int, decodes: int = 1) -> None:
+        """Raise `ValueError` where the bytes of K and V that a record states are not those of so many decodes."""
+        expected = decodes * kv_bytes(self.kv_len, self.num_kv_heads, self.head_dim, self.storage)
+        if stated != expected:
+            times = "" if decodes == 1 else f"{decodes} times "
+            shape = f"{times}{self.kv_len} keys of {self.num_kv_heads} heads of {self.head_dim} {self.storage}"
+            raise ValueError(f"kv_bytes: {stated} contradicts K and V of {shape}, which have {expected}")
+
+
+class CaseFacts(CallFacts):
+    """The case as declared, and its plan."""
+
+    stage: Literal["decode", "reduce", "chain"] = "decode"
+    """decode: partial and reduce; reduce: the reduce kernel alone, on partials made by hand; chain: two decodes, the
+    first one's result being the second one's q."""
     layout: Name
     generator: Name
     seed: Count
@@ -91,7 +80,6 @@ class CaseFacts(Model):
 
     @model_validator(mode="after")
     def _plan_is_of_the_call(self) -> Self:
-        require_heads(self.num_q_heads, self.num_kv_heads)
         require_plan_fits(self.name, self.plan, self.kv_len)
         return self
 

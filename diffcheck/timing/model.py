@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from diffcheck.cases import DECODES
 from diffcheck.receipts.cases import CaseFacts
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256, Target
 from diffcheck.receipts.metrics import Check
@@ -57,6 +58,13 @@ class TimedCase(Model):
     parity: tuple[Check, ...] = Field(min_length=1)
     """Each arm that promises the reference arm's bits against it, after the timing."""
     variants: tuple[Variant, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _bytes_are_of_the_case(self) -> Self:
+        self.case.require_kv_bytes(self.kv_bytes, DECODES[self.case.stage])
+        if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
+            raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
+        return self
 
 
 class Timing(Model):

@@ -11,7 +11,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.sampler import ThrottledError, why_dropped
 from diffcheck.ab.stats import CONFIDENCE, interval_of
-from diffcheck.ab.undisturbed import take_undisturbed
+from diffcheck.ab.undisturbed import replay_in_turn
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval
@@ -97,19 +96,10 @@ def ratio_of(row: TunedRow, variant: TunedVariant, seed: int) -> Interval:
 def read_floors(monitor: Monitor, row: TuneRow, beside: str, pace: Pace) -> tuple[Floor, ...]:
     """Return the fastest of the graphs that only read K and V, replayed in turn with one variant."""
     reads = dict(row.read_floors())
-    names = [beside, *reads]
-
-    def replayed() -> list[tuple[str, float]]:
-        replays = list(zip(names, row.fresh(names), strict=True))
-        return [(name, replay()) for name, replay in (*replays, *reversed(replays))]
-
-    samples: dict[str, list[float]] = {name: [] for name in names}
     try:
-        taken = take_undisturbed(monitor, pace, FLOOR_ROUNDS, replayed)
+        samples = replay_in_turn(monitor, pace, FLOOR_ROUNDS, [beside, *reads], row.fresh)
     except ThrottledError as error:
         raise DiffcheckError(f"the device held its clock down all the time ({error})") from error
-    for name, us in chain(*taken):
-        samples[name].append(us)
     best = min(reads, key=lambda name: statistics.median(samples[name]))
     return (
         Floor.model_validate(

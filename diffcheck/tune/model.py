@@ -13,7 +13,7 @@ from diffcheck.experiment.model import Whole
 from diffcheck.receipts.ab.host import AbTool, HostFacts
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval, Microseconds, Reading
-from diffcheck.receipts.cases import PlanFacts, require_heads, require_kv_bytes, require_plan_fits
+from diffcheck.receipts.cases import CallFacts, PlanFacts, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.metrics import Check
 from diffcheck.repeated import first_repeated
@@ -25,20 +25,8 @@ MAX_ROUNDS = 400
 """The most that a run takes: what reads a result makes its intervals anew."""
 
 
-class TunedCase(Model):
+class TunedCase(CallFacts):
     """The calls that were timed."""
-
-    name: Name
-    num_q_heads: Whole
-    num_kv_heads: Whole
-    head_dim: Whole
-    kv_len: Whole
-    storage: Literal["f32", "f16"]
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
-        require_heads(self.num_q_heads, self.num_kv_heads)
-        return self
 
     @property
     def group_size(self) -> int:
@@ -130,7 +118,7 @@ class TunedRow(Model):
 
     @model_validator(mode="after")
     def _variants_are_of_the_case(self) -> Self:
-        require_kv_bytes(self.kv_bytes, self.case)
+        self.case.require_kv_bytes(self.kv_bytes)
         _require_once("variants", (one.name for one in self.variants))
         for one in self.variants:
             require_plan_fits(one.name, one.plan, self.case.kv_len)

@@ -130,7 +130,11 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: _row(c)["peers"][0].update(PEER), "peer flashinfer: a ratio of 0.001 contradicts"),
     (lambda c: _row(c)["peers"].append(_row(c)["peers"][0]), "peers: flashinfer is there twice"),
     (lambda c: c["experiment"]["content"]["arms"].update(peers=["a", "b", "a"]), "peers: a is there twice"),
-    (lambda c: _row(c)["case"].update(num_kv_heads=10**18), "kv_bytes: 16777216 contradicts K and V of 4096 keys of"),
+    (lambda c: _row(c)["case"].update(num_kv_heads=10**18), "num_q_heads: 16 are no multiple of 10{18} KV heads"),
+    (
+        lambda c: _row(c)["case"].update(num_q_heads=10**18, num_kv_heads=10**18),
+        "kv_bytes: 16777216 contradicts K and V of 4096 keys of",
+    ),
     (lambda c: _row(c)["case"].update(head_dim=10**18), "kv_bytes: 16777216 contradicts K and V of 4096 keys of"),
     (lambda c: _row(c).update(kv_bytes=1, rotated_bytes=_row(c)["buffer_sets"]), "kv_bytes: 1 contradicts K and V"),
     (lambda c: _row(c)["case"].update(num_q_heads=10**18), "num_q_heads of random-16x4-L4096-f16 is 1000"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -12,7 +16,7 @@ from diffcheck.cases import Case, get_case
 from diffcheck.errors import BadInputError, DiffcheckError, MissingRequirementError
 from diffcheck.timing.floors import empty_ptx, read_ptx
 from diffcheck.timing.graph import Captured, sample_interleaved, spread_percent
-from diffcheck.timing.model import Variant
+from diffcheck.timing.model import TimedCase, Variant
 from diffcheck.timing.run import require_dense, require_exact
 from diffcheck.timing.sets import DRAWN_KEYS, L2_MULTIPLE, count_sets, timing_inputs
 
@@ -88,6 +92,33 @@ def test_a_variants_median_is_that_of_its_samples(samples: list[float], wrong: s
     with pytest.raises(ValidationError, match=wrong):
         Variant.model_validate(variant)
     assert Variant.model_validate({**variant, "samples_us": [0.5, 1.5]}).median_us == 1.0
+
+
+EVIDENCE = Path(__file__).resolve().parents[2] / "evidence" / "timing-rungs-h200.json"
+
+
+def _timed_case(**changes: Any) -> dict[str, Any]:
+    case: dict[str, Any] = json.loads(EVIDENCE.read_text())["cases"][0]
+    return {**case, **changes}
+
+
+def test_bytes_are_those_of_the_case() -> None:
+    case = TimedCase.model_validate(_timed_case())
+    assert (case.kv_bytes, case.rotated_bytes) == (33_554_432, 6 * 33_554_432)
+    with pytest.raises(ValidationError, match="kv_bytes: 33554431 contradicts K and V of 4096 keys of 4 heads of 256"):
+        TimedCase.model_validate(_timed_case(kv_bytes=33_554_431))
+    with pytest.raises(ValidationError, match="rotated_bytes: 1 contradicts 6 x 33554432"):
+        TimedCase.model_validate(_timed_case(rotated_bytes=1))
+
+
+def test_a_chain_reads_k_and_v_twice_and_a_reduction_not_at_all() -> None:
+    chain = {**_timed_case()["case"], "stage": "chain"}
+    with pytest.raises(ValidationError, match="contradicts K and V of 2 times 4096 keys"):
+        TimedCase.model_validate(_timed_case(case=chain))
+    twice = 2 * 33_554_432
+    assert TimedCase.model_validate(_timed_case(case=chain, kv_bytes=twice, rotated_bytes=6 * twice)).kv_bytes == twice
+    reduction = {**chain, "stage": "reduce"}
+    assert TimedCase.model_validate(_timed_case(case=reduction, kv_bytes=0, rotated_bytes=0)).kv_bytes == 0
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_120", "sm_121"])

@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Relation, Whole
 from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent
-from diffcheck.receipts.cases import PlanFacts, require_kv_bytes, require_plan_fits
+from diffcheck.receipts.cases import CallFacts, PlanFacts, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
 from diffcheck.repeated import first_repeated
@@ -22,15 +22,9 @@ _ROUNDING = 1e-9
 _LEAST_LASTING = 0.5
 
 
-class RowCase(Model):
+class RowCase(CallFacts):
     """The inputs of a row, the same for both arms."""
 
-    name: Name
-    num_q_heads: Whole
-    num_kv_heads: Whole
-    head_dim: Whole
-    kv_len: Whole
-    storage: Literal["f32", "f16"]
     layout: Name
     generator: Name
     seed: Count
@@ -141,7 +135,7 @@ class Row(Model):
 
     @model_validator(mode="after")
     def _derived_follows(self) -> Self:
-        require_kv_bytes(self.kv_bytes, self.case)
+        self.case.require_kv_bytes(self.kv_bytes)
         if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
             raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
         for peer in self.peers:

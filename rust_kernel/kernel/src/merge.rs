@@ -32,7 +32,7 @@ pub unsafe fn merge<const G: usize, const D: usize, const W: usize, const PART: 
             if second.there() {
                 second.write(args, &second_weights);
             }
-        } else if const { G * D / 128 == W } || warp < const { G as u32 * Turn::<G, D, W>::OF_HEAD } {
+        } else if const { G * D / 128 == W } || Turn::<G, D, W>::is_one(warp) {
             let turn = Turn::<G, D, W>::read::<PART, true>(exchange, warp, lane);
             turn.write(args, &turn.weigh());
         }
@@ -61,10 +61,16 @@ impl<const G: usize, const D: usize, const W: usize> Turn<G, D, W> {
     /// Turns of a head.
     const OF_HEAD: u32 = D as u32 / 128;
 
+    /// Whether there is a turn of this number.
+    #[inline(always)]
+    fn is_one(number: u32) -> bool {
+        number < G as u32 * Self::OF_HEAD
+    }
+
     /// Whether there is this turn; the same in all lanes.
     #[inline(always)]
     fn there(&self) -> bool {
-        self.number < G as u32 * Self::OF_HEAD
+        Self::is_one(self.number)
     }
 
     /// The head of the turn, in the group.
