@@ -146,6 +146,14 @@ def test_without_ptxas_the_command_says_so_in_one_line(
     assert capsys.readouterr().err == "diffcheck: no assembler; install one\n"
 
 
+def test_a_wrong_count_of_registers_is_found_by_another_ptxas_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = [mutant for mutant in file_mutants() if mutant.name == "files-manifest-registers"]
+    for where in ("diffcheck.oxide.verify", "diffcheck.selftest.mutants.files"):
+        monkeypatch.setattr(f"{where}.ptxas_version", lambda: "12.0, V12.0.1")
+    result = run_mutants(planted, lambda _: None)
+    assert result.status == "holds", result.mutants
+
+
 def test_files_are_replaced_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(b"old")

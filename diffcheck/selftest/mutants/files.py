@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diffcheck import digest
+from diffcheck.assemble.ptxas import ptxas_version
+from diffcheck.oxide.build import describe
 from diffcheck.oxide.files import OxideFiles, installed_files
 from diffcheck.oxide.manifest import read_manifest
 from diffcheck.oxide.verify import verify
@@ -79,13 +81,14 @@ def _edited_text(pattern: str, replacement: str) -> Callable[[OxideFiles], None]
 
 
 def _other_registers(files: OxideFiles) -> None:
+    """One register fewer than the ptxas at hand gives a kernel, which need not be the one that the manifest is of."""
     manifest = read_manifest(files.manifest)
-    stated = manifest.targets[TARGET]
+    stated = describe(files.ptx_file(TARGET).read_bytes(), TARGET)
     entry, facts = next(iter(stated.kernels.items()))
     fewer = facts.model_copy(update={"registers": facts.registers - 1})
     changed = stated.model_copy(update={"kernels": {**stated.kernels, entry: fewer}})
-    text = manifest.model_copy(update={"targets": {**manifest.targets, TARGET: changed}}).text()
-    files.manifest.write_text(text, encoding="utf-8")
+    update = {"ptxas_version": ptxas_version(), "targets": {**manifest.targets, TARGET: changed}}
+    files.manifest.write_text(manifest.model_copy(update=update).text(), encoding="utf-8")
 
 
 def mutants() -> tuple[Mutant, ...]:
