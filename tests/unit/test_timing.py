@@ -104,10 +104,10 @@ def _timed_case(**changes: Any) -> dict[str, Any]:
 
 def test_bytes_are_those_of_the_case() -> None:
     case = TimedCase.model_validate(_timed_case())
-    assert (case.kv_bytes, case.rotated_bytes) == (33_554_432, 6 * 33_554_432)
+    assert (case.kv_bytes, case.rotated_bytes) == (33_554_432, 190 * 33_554_432)
     with pytest.raises(ValidationError, match="kv_bytes: 33554431 contradicts K and V of 4096 keys of 4 heads of 256"):
         TimedCase.model_validate(_timed_case(kv_bytes=33_554_431))
-    with pytest.raises(ValidationError, match="rotated_bytes: 1 contradicts 6 x 33554432"):
+    with pytest.raises(ValidationError, match="rotated_bytes: 1 contradicts 190 x 33554432"):
         TimedCase.model_validate(_timed_case(rotated_bytes=1))
 
 
@@ -116,7 +116,8 @@ def test_a_chain_reads_k_and_v_twice_and_a_reduction_not_at_all() -> None:
     with pytest.raises(ValidationError, match="contradicts K and V of 2 times 4096 keys"):
         TimedCase.model_validate(_timed_case(case=chain))
     twice = 2 * 33_554_432
-    assert TimedCase.model_validate(_timed_case(case=chain, kv_bytes=twice, rotated_bytes=6 * twice)).kv_bytes == twice
+    doubled = _timed_case(case=chain, kv_bytes=twice, rotated_bytes=190 * twice)
+    assert TimedCase.model_validate(doubled).kv_bytes == twice
     reduction = {**chain, "stage": "reduce"}
     assert TimedCase.model_validate(_timed_case(case=reduction, kv_bytes=0, rotated_bytes=0)).kv_bytes == 0
 
