@@ -7,8 +7,9 @@ from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Policy
 from diffcheck.experiment.rows import experiment_rows
+from diffcheck.receipts.ab.host import HostFacts
 from diffcheck.receipts.ab.model import AbReceipt
-from diffcheck.receipts.ab.rows import Control
+from diffcheck.receipts.ab.rows import Control, Row
 from diffcheck.selftest.model import SelfTest
 from diffcheck.timing.sets import L2_MULTIPLE, count_sets
 
@@ -40,6 +41,11 @@ def _tree(receipt: AbReceipt, subject: Subject) -> list[Reason]:
 
 def _users(receipt: AbReceipt, subject: Subject) -> list[Reason]:
     reasons: list[Reason] = []
+    # The rows that it took up are of a process that did not live to ask who was there after it.
+    if any(part.resumed for part in receipt.parts):
+        message = "a part went on from an interrupted run, of which nothing says who was on the GPU"
+        remedy = "run it again from its start; --rungs makes it in parts"
+        reasons.append(subject.reason(Code.FOREIGN_UNKNOWN, message, remedy=remedy))
     for moment, users in (("before", receipt.gpu_users.before), ("after", receipt.gpu_users.after)):
         if users is None:
             reasons.append(subject.reason(Code.FOREIGN_UNKNOWN, f"NVML did not say who was on the GPU {moment} it"))
@@ -114,14 +120,30 @@ def _samples(receipt: AbReceipt, subject: Subject, experiment: Experiment) -> li
 def _copies(receipt: AbReceipt, subject: Subject) -> list[Reason]:
     reasons: list[Reason] = []
     for row in receipt.rows:
-        needed = count_sets(row.kv_bytes, receipt.host.l2_bytes)
-        # A graph with fewer calls than there are copies reads only so many of them, again and again.
-        read = min(row.buffer_sets, row.baseline.calls, row.candidate.calls)
-        if row.timing is not None and read < needed:
-            message = f"{read} copies of K and V are read, and {needed} exceed the L2 {L2_MULTIPLE} times"
-            numbers: dict[str, float | int | str | None] = {"copies": read, "needed": needed}
+        message = _wrong_copies(row, receipt.host)
+        if row.timing is not None and message is not None:
+            numbers: dict[str, float | int | str | None] = {
+                "copies": row.buffer_sets,
+                "baseline_calls": row.baseline.calls,
+                "candidate_calls": row.candidate.calls,
+            }
             reasons.append(subject.reason(Code.COPIES_FEW, message, row=row.case.name, numbers=numbers))
     return reasons
+
+
+def _wrong_copies(row: Row, host: HostFacts) -> str | None:
+    calls = (row.baseline.calls, row.candidate.calls)
+    needed = count_sets(row.kv_bytes, host.l2_bytes)
+    # A graph with fewer calls than there are copies reads only so many of them, again and again.
+    read = min(row.buffer_sets, *calls)
+    if read < needed:
+        return f"{read} copies of K and V are read, and {needed} exceed the L2 {L2_MULTIPLE} times"
+    if row.rotated_bytes > host.memory_bytes:
+        return f"copies of {row.rotated_bytes} bytes, in a memory of {host.memory_bytes}"
+    uneven = next((count for count in calls if count % row.buffer_sets), None)
+    if uneven is not None:
+        return f"{uneven} calls are no whole passes over {row.buffer_sets} copies"
+    return None
 
 
 def _above_peak(receipt: AbReceipt, subject: Subject) -> list[Reason]:

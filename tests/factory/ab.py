@@ -146,7 +146,7 @@ def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.9
         "tile": "w12r4",
     }
     sets = count_sets(case.kv_bytes, L2_BYTES)
-    calls = max(100, sets)
+    calls = -(-100 // sets) * sets
     arm = {"plan": plan, "entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": calls}
     modules = [digest.of_text(f"{name} {arm['entries']}") for name in (row.baseline, row.candidate)]
     return {
