@@ -36,8 +36,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return 0 if get_executor("gpu").available() else usable_cores()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a GPU, one skipped test a file stands for all of the file's that need one, and says how many."""
+    """Without a GPU, one skipped test a file stands for all of the file's that need one, and says how many.
+
+    Last, so that it stands for those that `-k` and the like have left.
+    """
     availability = get_executor("gpu").available()
     if availability or config.option.collectonly:
         return
