@@ -38,6 +38,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise `BadInputError` unless a file could be written at `path`: asked before long work, not after it."""
+    if str(path) == "-":
+        raise BadInputError("file", "-", "the path of a file: nothing is written to standard output but tables")
     try:
         target = path.resolve()
         if target.is_dir():

@@ -143,6 +143,13 @@ def test_unwritable_file_is_refused_before_the_work(tmp_path: Path, capsys: pyte
     assert "not of a folder" in capsys.readouterr().err
 
 
+def test_a_dash_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["parity", "--case", CASE, "--executor", "machine", "--json", "-"]) == 2
+    assert capsys.readouterr().err.startswith("diffcheck: file: '-' is not allowed; allowed: the path of a file")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_case_of_two_suites_is_chosen_once() -> None:
     both = choose_of_suites(["matrix", "faults"], None)
     assert len(set(both)) == len(both)
