@@ -4,43 +4,75 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
 
-from diffcheck.ab.sampler import why_dropped
+import numpy as np
+
+from diffcheck.ab.run import SEED
+from diffcheck.ab.sampler import WARM_UP, why_dropped
+from diffcheck.ab.schedule import balanced_orders
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, ratio_interval
 from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS
 from diffcheck.experiment.model import Budget
+from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.samples import Block, Comparison, Interval
 
 Samples = tuple[float, ...]
 
-# Logarithms and exponentials may differ in the last place from one machine to the next.
-ESTIMATE_TOLERANCE = 1e-6
-# Of the interval's width. numpy does not promise that a seed gives the same draws in a later version; other draws move
-# an end of 2000 resamples by some 2 % of the width, and hardly ever by this much.
-END_TOLERANCE = 0.1
+# Logarithms and exponentials may differ in the last place from one machine to the next. A seed gives the same draws
+# with every numpy that is allowed, from 2.0 on: there is nothing else in which an interval may differ.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A comparison with what a run would have made it with."""
+
+    name: str
+    """Of its row."""
+    what: str
+    timing: Comparison
+    confidence: float
+    seed: int
 
 
 def contradictions(receipt: AbReceipt) -> list[tuple[str, str]]:
     """Return the rows and controls that contradict their samples: the row's name, and in one line what is wrong."""
     budget = receipt.experiment.content.budget
-    timed = [(row.case.name, row.case.name, row.timing, CONFIDENCE) for row in receipt.rows if row.timing is not None]
-    timed += [
-        (one.case, f"a control on {one.case}", one.timing, CONTROL_CONFIDENCE if one.kind == "a/a" else CONFIDENCE)
-        for one in receipt.controls
-    ]
     found: list[tuple[str, str]] = []
     seen: dict[Samples, str] = {}
-    for name, what, timing, confidence in timed:
-        samples = samples_of(timing)
+    for one in _timed(receipt):
+        samples = samples_of(one.timing)
         # How many there are comes first: the interval of more than any run takes would cost as much as it likes.
-        message = _too_many(timing, budget) or contradiction(timing, confidence) or _ended_wrongly(timing, budget)
+        message = (
+            _too_many(one.timing, budget)
+            or _wrong_seed(one)
+            or contradiction(one.timing, one.confidence)
+            or _ended_wrongly(one.timing, budget)
+        )
         if not message and samples in seen:
-            message = f"the samples of {what} are those of {seen[samples]}"
-        seen.setdefault(samples, what)
+            message = f"the samples of {one.what} are those of {seen[samples]}"
+        seen.setdefault(samples, one.what)
         if message:
-            found.append((name, message))
+            found.append((one.name, message))
     return found
+
+
+def _timed(receipt: AbReceipt) -> list[_Timed]:
+    """Return every comparison of a receipt; seeds as `ab/run.py` and `ab/rows.py` give them, in every part alike."""
+    places = {row.name: place for place, row in enumerate(experiment_rows(receipt.experiment.content))}
+    seeds = {name: SEED + 10 * place for name, place in places.items()}
+    timed = [
+        _Timed(row.case.name, row.case.name, row.timing, CONFIDENCE, seeds[row.case.name])
+        for row in receipt.rows
+        if row.timing is not None
+    ]
+    for one in receipt.controls:
+        level, more = (CONTROL_CONFIDENCE, 1) if one.kind == "a/a" else (CONFIDENCE, 2)
+        timed.append(_Timed(one.case, f"a control on {one.case}", one.timing, level, seeds[one.case] + more))
+    return timed
 
 
 def samples_of(timing: Comparison) -> Samples:
@@ -56,7 +88,7 @@ def contradiction(timing: Comparison, confidence: float) -> str:
     stated, used = timing.ratio, timing.used()
     if stated.confidence != confidence:
         return f"an interval of {stated.confidence:g}, and not of {confidence:g}"
-    wrong = _wrong_blocks(timing.blocks)
+    wrong = _wrong_blocks(timing.blocks, stated.seed)
     if wrong:
         return wrong
     if len(used) < 2:
@@ -70,35 +102,47 @@ def differing(stated: Interval, made: Interval) -> str:
         return f"an interval of {stated.confidence:g}, and not of {made.confidence:g}"
     if stated.resamples != made.resamples:
         return f"{stated.resamples} resamples are stated, {made.resamples} are taken"
-    allowed = END_TOLERANCE * (made.high - made.low)
-    for name, distance in (("estimate", 0.0), ("low", allowed), ("high", allowed)):
+    for name in ("estimate", "low", "high"):
         a, b = getattr(stated, name), getattr(made, name)
-        if not math.isclose(a, b, rel_tol=ESTIMATE_TOLERANCE, abs_tol=distance):
-            return f"{name} is stated as {a:.6f}, and the samples give {b:.6f}"
+        if not math.isclose(a, b, rel_tol=ROUNDING):
+            return f"{name} is stated as {a:.9g}, and the samples give {b:.9g}"
     return ""
 
 
-def _wrong_blocks(blocks: Sequence[Block]) -> str:
-    """Return which block was dropped, or kept, without the reason for it, or breaks the order of sides."""
-    for place, block in enumerate(blocks):
+def _wrong_seed(one: _Timed) -> str:
+    """Return that another seed was taken than a run takes: one can be looked for that gives a better interval."""
+    stated = one.timing.ratio.seed
+    return "" if stated == one.seed else f"{one.what} has the seed {stated}, and a run takes {one.seed}"
+
+
+def _wrong_blocks(blocks: Sequence[Block], seed: int) -> str:
+    """Return which block ran in another order than the seed draws, or was dropped, or kept, without the reason."""
+    drawn = balanced_orders(np.random.default_rng(seed))
+    for place, (block, sides) in enumerate(zip(blocks, islice(drawn, WARM_UP, None), strict=False)):
         why = why_dropped(block.readings)
         if (block.dropped is None) != (why is None):
             return f"block {place} is {'kept' if block.dropped is None else 'dropped'}, and its readings say otherwise"
-        if place % 2 and block.order == blocks[place - 1].order:
-            return f"blocks {place - 1} and {place} are both {block.order}, and of every two one is the other way"
+        if block.dropped != why:
+            return f"block {place} was dropped for {block.dropped!r}, and its readings say {why!r}"
+        order = "".join("A" if side == "baseline" else "B" for side in sides)
+        if block.order != order:
+            return f"block {place} is {block.order}, and the seed {seed} draws {order}"
     return ""
 
 
 def _too_many(timing: Comparison, budget: Budget) -> str:
-    if len(timing.blocks) < budget.max_blocks + BLOCKS_BETWEEN_LOOKS:
+    if len(timing.blocks) <= budget.max_blocks:
         return ""
     return f"{len(timing.blocks)} blocks, and the experiment asks for {budget.max_blocks} at the most"
 
 
 def _ended_wrongly(timing: Comparison, budget: Budget) -> str:
     used, width = len(timing.used()), timing.ratio.width
-    if timing.stop == "narrow" and (width > budget.interval_width * (1.0 + END_TOLERANCE) or used < budget.min_blocks):
+    if timing.stop == "narrow" and (width > budget.interval_width * (1.0 + ROUNDING) or used < budget.min_blocks):
         return f"it ended as narrow, with {used} blocks and an interval {width:.2%} wide"
-    if timing.stop == "blocks" and len(timing.blocks) < budget.max_blocks:
-        return f"it ended for the number of blocks, with {len(timing.blocks)} of {budget.max_blocks}"
+    count = len(timing.blocks)
+    if timing.stop == "blocks" and count < budget.max_blocks:
+        return f"it ended for the number of blocks, with {count} of {budget.max_blocks}"
+    if count % BLOCKS_BETWEEN_LOOKS and count != budget.max_blocks:
+        return f"it ended after {count} blocks, and a run looks after every {BLOCKS_BETWEEN_LOOKS}"
     return ""

@@ -11,12 +11,18 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from diffcheck import digest
+from diffcheck.ab.run import SEED
+from diffcheck.ab.sampler import WARM_UP
+from diffcheck.ab.schedule import balanced_orders
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, RESAMPLES, interval_of
 from diffcheck.experiment.load import LoadedExperiment, data_folder, load_experiment
 from diffcheck.experiment.model import Experiment
@@ -33,13 +39,12 @@ DEVICES = {"sm_89": ("NVIDIA GeForce RTX 4090", 128), "sm_121": ("NVIDIA GB10", 
 HOSTS = {"rtx4090": "sm_89", "gb10": "sm_121", "h200": "sm_90"}
 REQUIRED = ("rtx4090", "gb10")
 L2_BYTES = 50 * 1024 * 1024
-SEED = 7
 
 
-@lru_cache(maxsize=16)
-def _unit(blocks: int, confidence: float) -> tuple[float, float]:
+@lru_cache(maxsize=256)
+def _unit(blocks: int, confidence: float, seed: int) -> tuple[float, float]:
     """The interval, in logarithms, of blocks spread evenly from -1 to 1: it scales and shifts as they do."""
-    made = interval_of(_spread(blocks), SEED, confidence)
+    made = interval_of(_spread(blocks), seed, confidence)
     return math.log(made.low), math.log(made.high)
 
 
@@ -48,21 +53,30 @@ def _spread(blocks: int) -> list[float]:
 
 
 def comparison(
-    baseline_us: float, ratio: float, half_width: float = 0.003, blocks: int = 20, confidence: float = CONFIDENCE
+    baseline_us: float,
+    ratio: float,
+    half_width: float = 0.003,
+    blocks: int = 20,
+    confidence: float = CONFIDENCE,
+    *,
+    seed: int = SEED,
 ) -> Content:
-    """Blocks about a ratio, with the interval that follows from them, about `half_width` wide on either side."""
-    low, high = _unit(blocks, confidence) if blocks > 1 else (-1.0, 1.0)
+    """Blocks about a ratio, with the interval that follows from them, about `half_width` wide on either side.
+
+    The seed is that of an experiment's first row, unless another is given.
+    """
+    low, high = _unit(blocks, confidence, seed) if blocks > 1 else (-1.0, 1.0)
     scale = half_width / max(-low, high)
     candidate = [baseline_us * ratio * math.exp(scale * at) for at in (_spread(blocks) if blocks > 1 else [0.0])]
-    orders = (("baseline", "candidate", "candidate", "baseline"), ("candidate", "baseline", "baseline", "candidate"))
+    orders = islice(balanced_orders(np.random.default_rng(seed)), WARM_UP, None)
     reading = {"sm_mhz": 1980, "memory_mhz": 3201, "temperature_c": 41.0, "power_w": 412.5, "throttle": []}
     made = [
         {
-            "replays": [{"side": side, "us": us if side == "candidate" else baseline_us} for side in orders[turn % 2]],
+            "replays": [{"side": side, "us": us if side == "candidate" else baseline_us} for side in sides],
             "readings": [dict(reading) for _ in range(5)],
             "dropped": None,
         }
-        for turn, us in enumerate(candidate)
+        for us, sides in zip(candidate, orders, strict=False)
     ]
     return {
         "blocks": made,
@@ -75,7 +89,7 @@ def comparison(
             "high": ratio * math.exp(scale * high),
             "confidence": confidence,
             "resamples": RESAMPLES,
-            "seed": SEED,
+            "seed": seed,
         },
         "stop": "narrow",
     }
@@ -132,10 +146,24 @@ def own_us(host: str, name: str, microseconds: float) -> float:
     return microseconds * (1.0 + zlib.crc32(f"{host} {name}".encode()) / 2.0**42)
 
 
-def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20) -> Content:
+def retime(timed: Content, ratio: float, half_width: float = 0.003, blocks: int = 4) -> None:
+    """Time a row or a control anew: its baseline, seed and confidence stay."""
+    old = timed["timing"]
+    kept = {name: old["ratio"][name] for name in ("confidence", "seed")}
+    timed["timing"] = comparison(old["baseline_us"], ratio, half_width, blocks, **kept)
+
+
+def row_us(host: str, row: ExperimentRow, what: str = "") -> float:
+    """The baseline's time of a row, or of what is timed beside it."""
+    return own_us(host, f"{row.name}{what}", 2.0 + row.baseline_case.kv_bytes / 3.0e6)
+
+
+def row_content(
+    host: str, row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20, *, seed: int = SEED
+) -> Content:
     """One timed row."""
     case = row.baseline_case
-    microseconds = own_us(host, row.name, 2.0 + case.kv_bytes / 3.0e6)
+    microseconds = row_us(host, row)
     profile = host if host in HOSTS else "rtx4090"
     plan = {
         "key": f"splitk/1|{profile}|one-wave|chunk=125|w12r4v8",
@@ -169,7 +197,7 @@ def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.9
         "baseline": {"arm": row.baseline, "ptx_sha256": modules[0], **copy.deepcopy(arm)},
         "candidate": {"arm": row.candidate, "ptx_sha256": modules[1], **copy.deepcopy(arm)},
         "parity": parity(row, relation),
-        "timing": comparison(microseconds, ratio, blocks=blocks),
+        "timing": comparison(microseconds, ratio, blocks=blocks, seed=seed),
         "above_peak": False,
         "floors": [
             {"name": "empty", "detail": "two empty kernels", "samples_us": [2.1, 2.2, 2.0], "median_us": 2.1},
@@ -194,19 +222,22 @@ def row_content(host: str, row: ExperimentRow, relation: str, ratio: float = 0.9
     }
 
 
-def controls(host: str, short: ExperimentRow, long: ExperimentRow, blocks: int = 20) -> list[Content]:
-    """An A/A on each of two rows and both planted slow-downs on the long one, passed."""
+def controls(
+    host: str, short: ExperimentRow, long: ExperimentRow, seeds: Mapping[str, int], blocks: int = 20
+) -> list[Content]:
+    """An A/A on each of two rows and both planted slow-downs on the long one, passed; `seeds` are those of rows."""
     asked = ((long, 0.0, 1.0004), (long, 2.0, 1.0195), (long, 10.0, 1.098), (short, 0.0, 0.9998))
-    return [control(host, row, percent, ratio, blocks) for row, percent, ratio in asked]
+    return [control(host, row, percent, ratio, blocks, seed=seeds[row.name]) for row, percent, ratio in asked]
 
 
-def control(host: str, row: ExperimentRow, percent: float, ratio: float, blocks: int = 20) -> Content:
-    """An A/A (0 %) or a planted slow-down."""
+def control(host: str, row: ExperimentRow, percent: float, ratio: float, blocks: int = 20, *, seed: int) -> Content:
+    """An A/A (0 %) or a planted slow-down on a row of that seed."""
     made = comparison(
-        own_us(host, f"{row.name} {percent}", 60.0),
+        row_us(host, row, f" {percent}"),
         ratio,
         blocks=blocks,
         confidence=CONFIDENCE if percent else CONTROL_CONFIDENCE,
+        seed=seed + (2 if percent else 1),
     )
     low, high = made["ratio"]["low"], made["ratio"]["high"]
     return {
@@ -224,7 +255,7 @@ def small_experiment(**changes: Any) -> LoadedExperiment:
     loaded = load_experiment("promote-oxide")
     content = loaded.content.model_dump(mode="json", by_alias=True)
     rows = [{"generator": "random", "heads": [[16, 4]], "storages": ["f16"], "kv_lens": [4096, 60000]}]
-    budget = {**content["budget"], "min_blocks": 2}
+    budget = {**content["budget"], "min_blocks": 4}
     made = Experiment.model_validate({**content, "rows": rows, "budget": budget, **changes})
     return LoadedExperiment(made, loaded.sha256)
 
@@ -234,7 +265,7 @@ def small_experiment_file(folder: Path) -> str:
     shipped = (data_folder() / "promote-oxide.toml").read_text(encoding="utf-8")
     head, _, _ = shipped.partition("# Every combination is a row.")
     rows = '[[rows]]\ngenerator = "random"\nheads = [[16, 4]]\nstorages = ["f16"]\nkv_lens = [4096, 60000]\n'
-    budget = shipped[shipped.index("[budget]") :].replace("min_blocks = 20", "min_blocks = 2")
+    budget = shipped[shipped.index("[budget]") :].replace("min_blocks = 20", "min_blocks = 4")
     path = folder / "promote-oxide.toml"
     path.write_text(head + rows + budget, encoding="utf-8")
     return str(path)
@@ -254,6 +285,7 @@ def ab_content(
     long = next((row for row in rows if row.baseline_case.kv_len >= 60_000), rows[-1])
     command = ["ab", content.name, "--host", host]
     blocks = content.budget.min_blocks
+    seeds = {row.name: SEED + 10 * place for place, row in enumerate(rows)}
     return {
         "schema": "diffcheck-ab/1",
         "status": "complete",
@@ -289,8 +321,8 @@ def ab_content(
         "ptxas": None,
         "gpu_users": {"before": [], "after": []},
         "selftest": {"status": "not run", "reason": "not asked for"},
-        "rows": [row_content(host, row, content.relation, ratio, blocks) for row in rows],
-        "controls": controls(host, min(rows, key=lambda row: row.baseline_case.kv_bytes), long, blocks),
+        "rows": [row_content(host, row, content.relation, ratio, blocks, seed=seeds[row.name]) for row in rows],
+        "controls": controls(host, min(rows, key=lambda row: row.baseline_case.kv_bytes), long, seeds, blocks),
         "parts": [{"rungs": None, "command": command, "resumed": False, "seconds": 400.0}],
         "warnings": [],
     }

@@ -17,7 +17,6 @@ from diffcheck.ab.bench import BASELINE, CANDIDATE, EMPTY
 from diffcheck.ab.merge import Earlier
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.run import Asked, Run, facts_of
-from diffcheck.ab.stats import CONTROL_CONFIDENCE
 from diffcheck.arms import BuilderArm
 from diffcheck.cases import get_case
 from diffcheck.decide.collect import read_content_as_found
@@ -32,7 +31,7 @@ from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.selftest.model import SelfTestNotRun
 from diffcheck.subjects.tree import TreeHashes
 from diffcheck.timing.graph import Timed, capture, replay_us
-from tests.factory.ab import Content, ab_content, check, comparison, fail_parity, sealed, small_experiment
+from tests.factory.ab import Content, ab_content, check, fail_parity, retime, sealed, small_experiment
 from tests.factory.bench import FormulaBench
 from tests.faults.support import assert_holds
 
@@ -166,7 +165,8 @@ def test_each_side_goes_first_as_often_as_the_other(tmp_path: Path) -> None:
 def test_an_arm_against_itself_that_differs_holds_the_verdict_back() -> None:
     biased, other = required()
     a_a = next(control for control in biased["controls"] if control["kind"] == "a/a")
-    a_a.update(timing=comparison(60.0, 1.02, confidence=CONTROL_CONFIDENCE), passed=False)
+    retime(a_a, 1.02)
+    a_a["passed"] = False
     decision = decided(biased, other)
     assert decision.verdict == "HOLD"
     assert Code.CONTROL_FAILED in {reason.code for reason in decision.reasons}

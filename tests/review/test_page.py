@@ -247,7 +247,7 @@ def test_dropped_blocks_and_stale_hashes_are_shown(tmp_path: Path) -> None:
     content["subjects"]["timing_sha256"] = "9" * 64
     write_evidence(tmp_path, [content])
     said = "".join(page(tmp_path).text)
-    assert "1 of 23" in said
+    assert "1 of 25" in said
     assert "stale" in said
     assert "9" * 16 in said
 

@@ -103,7 +103,7 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: _row(c)["timing"]["ratio"].update(low=2.0), "are not in order"),
     (lambda c: _row(c)["timing"]["ratio"].update(high=float("nan")), "finite number"),
     (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(us=float("inf")), "finite number"),
-    (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(side="candidate"), "is not balanced"),
+    (lambda c: _row(c)["timing"]["blocks"][0]["replays"][0].update(side="baseline"), "is not balanced"),
     (lambda c: _row(c)["timing"]["blocks"][0]["readings"].pop(), "readings: 4 of them for 4 replays"),
     (lambda c: [block.update(dropped="throttled") for block in _row(c)["timing"]["blocks"]], "dropped_blocks"),
     (lambda c: _row(c)["peers"][0].update(reason=None), "a number or a reason"),

@@ -30,6 +30,7 @@ from tests.factory.ab import (
     drop_row,
     fail_parity,
     replan,
+    retime,
     sealed,
     small_experiment,
     write_evidence,
@@ -95,7 +96,7 @@ def _fail(name: str) -> Change:
 
 
 def _ratio(ratio: float, half_width: float = 0.003) -> Change:
-    return lambda content: _first(content).update(timing=comparison(60.0, ratio, half_width, 2))
+    return lambda content: retime(_first(content), ratio, half_width)
 
 
 def _f64(name: str, value: object) -> Change:
@@ -134,9 +135,8 @@ def _above_peak(content: Content) -> None:
 
 def _control(index: int, ratio: float) -> Change:
     def change(content: Content) -> None:
-        confidence = content["controls"][index]["timing"]["ratio"]["confidence"]
-        timing = comparison(60.0, ratio, blocks=2, confidence=confidence)
-        content["controls"][index].update(timing=timing, passed=False)
+        retime(content["controls"][index], ratio)
+        content["controls"][index]["passed"] = False
 
     return change
 
@@ -183,14 +183,14 @@ CONTRADICTIONS: tuple[Change, ...] = (
     _dropped_without_reason,
     _blocks(lambda block: block["readings"][2].update(throttle=["hw_slowdown"])),
     _blocks(_one_way),
-    lambda c: _first(c).update(timing=comparison(60.0, 0.8, 0.3, 2)),
+    lambda c: retime(_first(c), 0.8, 0.3),
     lambda c: _first(c)["timing"].update(stop="blocks"),
     lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=404)),
-    lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=2, confidence=0.99)),
-    lambda c: c["controls"][0].update(timing=comparison(60.0, 1.002, blocks=2, confidence=0.999)),
+    lambda c: _first(c).update(timing=comparison(60.0, 0.99, blocks=4, confidence=0.99)),
+    lambda c: c["controls"][0].update(timing=comparison(60.0, 1.002, blocks=4, confidence=0.999)),
     lambda c: c["controls"][2].update(timing=c["controls"][1]["timing"]),
     lambda c: _first(c).update(timing=c["rows"][1]["timing"]),
-    lambda c: c["controls"][1].update(timing=comparison(60.0, 1.02, blocks=2, confidence=0.99)),
+    lambda c: c["controls"][1].update(timing=comparison(60.0, 1.02, blocks=4, confidence=0.99)),
 )
 
 

@@ -15,7 +15,17 @@ from diffcheck.decide.model import Decision, Verdict
 from diffcheck.decide.verdict import decide
 from diffcheck.experiment.load import load_hosts, load_policy
 from diffcheck.subjects.tree import TreeHashes
-from tests.factory.ab import Content, ab_content, check, comparison, drop_row, fail_parity, sealed, small_experiment
+from tests.factory.ab import (
+    Content,
+    ab_content,
+    check,
+    comparison,
+    drop_row,
+    fail_parity,
+    retime,
+    sealed,
+    small_experiment,
+)
 
 SMALL = small_experiment()
 HOSTS, TREE = load_hosts(), TreeHashes()
@@ -42,6 +52,11 @@ def altered(host: str, change: Change) -> dict[str, Content]:
     return contents
 
 
+def _slow(content: Content) -> None:
+    for row in content["rows"]:
+        retime(row, 1.4)
+
+
 # Each makes a receipt of a required host one that must not carry a promotion.
 SPOILS: dict[str, Change] = {
     "old cases": lambda c: c["subjects"].update(cases_sha256="0" * 64),
@@ -53,8 +68,8 @@ SPOILS: dict[str, Change] = {
     "no controls": lambda c: c.update(controls=[]),
     "one row": lambda c: drop_row(c, len(c["rows"]) - 1),
     "no host": lambda c: c["host"].update(id=None),
-    "slow": lambda c: [row.update(timing=comparison(60.0 + at, 1.4, blocks=2)) for at, row in enumerate(c["rows"])],
-    "unsure": lambda c: c["rows"][0].update(timing=comparison(60.0, 1.2, blocks=2)),
+    "slow": _slow,
+    "unsure": lambda c: retime(c["rows"][0], 1.2),
     "another interval": lambda c: c["rows"][0]["timing"]["ratio"].update(high=1.1),
     "few samples": lambda c: c["rows"][-1].update(timing=comparison(60.0, 0.99, blocks=1)),
     "no checks of bits": lambda c: c["rows"][0].update(
@@ -157,8 +172,7 @@ def test_what_is_no_number_never_promotes(path: tuple[Any, ...], word: str) -> N
 
 
 def worse_time(content: Content, row: int, by: float) -> None:
-    ratio = content["rows"][row]["timing"]["ratio"]
-    content["rows"][row]["timing"] = comparison(60.0 + row, ratio["estimate"] * by, blocks=2)
+    retime(content["rows"][row], content["rows"][row]["timing"]["ratio"]["estimate"] * by)
 
 
 def worse_error(content: Content, row: int, by: float) -> None:

@@ -22,7 +22,7 @@ from diffcheck.goals.judge import Held, judge
 from diffcheck.goals.load import goals_names, load_goals, selected_rows
 from diffcheck.goals.model import ErrorGoal, FloorGoal, Goal, PeerGoal, RatioGoal, TimeGoal
 from diffcheck.receipts.ab.rows import Row
-from tests.factory.ab import Content, ab_content, comparison, drop_row, fail_parity, row_content, write_evidence
+from tests.factory.ab import Content, ab_content, comparison, drop_row, fail_parity, retime, row_content, write_evidence
 
 SHIPPED = data_folder() / "goals" / "h200.toml"
 NAME = "random-16x4-L60000-f16"
@@ -367,7 +367,7 @@ def test_goals_that_are_met_exit_with_zero(tmp_path: Path, capsys: pytest.Captur
 def test_one_row_that_misses_exits_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = receipt()
     slow = place(content, NAME)
-    content["rows"][slow]["timing"] = comparison(content["rows"][slow]["timing"]["baseline_us"], 1.1)
+    retime(content["rows"][slow], 1.1, blocks=20)
     made = report(tmp_path, evidence(tmp_path, content), 1)
     assert [line["row"] for line in made["lines"] if line["status"] == "missed"] == [NAME]
     assert "2 of 3 goals met, 7 of 8" in capsys.readouterr().out
@@ -492,7 +492,7 @@ def test_markdown_has_a_column_a_length(tmp_path: Path, capsys: pytest.CaptureFi
 def test_markdown_marks_what_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = receipt()
     slow = content["rows"][place(content, NAME)]
-    slow["timing"] = comparison(slow["timing"]["baseline_us"], 1.1)
+    retime(slow, 1.1, blocks=20)
     drop_row(content, place(content, ROWS[1]))
     assert run(["goals", "--markdown", *evidence(tmp_path, content)]) == 1
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ratio | 16/4 f16")]

@@ -103,7 +103,7 @@ def test_validate_finds_an_interval_that_its_samples_do_not_give(
     content["rows"][1]["timing"]["ratio"]["low"] = 0.5
     (path,) = _write(tmp_path, content)
     assert run(["receipt", "validate", str(path)]) == 1
-    assert "random-16x4-L60000-f16: low is stated as 0.500000" in capsys.readouterr().out
+    assert "random-16x4-L60000-f16: low is stated as 0.5," in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("schema", ['["diffcheck-ab/1"]', '"diffcheck-ab/2"', "null"])
@@ -122,7 +122,7 @@ def test_diff_of_equal_receipts_is_empty(tmp_path: Path) -> None:
 def test_diff_names_fields_and_rows_that_do_not_overlap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     changed = ab_content("h200", SMALL)
     changed["host"]["driver"] = "590.1"
-    changed["rows"][0]["timing"] = comparison(60.0, 1.1, blocks=2)
+    changed["rows"][0]["timing"] = comparison(60.0, 1.1, blocks=4)
     del changed["controls"][2]
     a, b = _write(tmp_path, ab_content("h200", SMALL), changed)
     out = tmp_path / "diff.json"
@@ -138,7 +138,7 @@ def test_diff_names_fields_and_rows_that_do_not_overlap(tmp_path: Path, capsys: 
 
 def test_samples_alone_are_no_difference() -> None:
     content = ab_content("h200", SMALL)
-    content["rows"][0]["timing"] = comparison(60.0, 0.991, blocks=2)
+    content["rows"][0]["timing"] = comparison(60.0, 0.991, blocks=4)
     found = diff_receipts(ab_receipt("h200", SMALL), type(ab_receipt()).model_validate(content))
     assert found.differences == ()
     assert found.overlapping == 2
