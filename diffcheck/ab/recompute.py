@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from diffcheck.ab.plausible import misfits
 from diffcheck.ab.run import SEED
 from diffcheck.ab.sampler import WARM_UP, why_dropped
 from diffcheck.ab.schedule import balanced_orders
@@ -24,6 +25,8 @@ Samples = tuple[float, ...]
 # Logarithms and exponentials may differ in the last place from one machine to the next. A seed gives the same draws
 # with every numpy that is allowed, from 2.0 on: there is nothing else in which an interval may differ.
 ROUNDING = 1e-9
+# Events tell so few times of an empty graph apart that two replays of one may well be equal to two of another.
+_FEW = 2
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,7 @@ def contradictions(receipt: AbReceipt) -> list[tuple[str, str]]:
     """Return the rows and controls that contradict their samples: the row's name, and in one line what is wrong."""
     budget = receipt.experiment.content.budget
     found: list[tuple[str, str]] = []
-    seen: dict[Samples, str] = {}
     for one in _timed(receipt):
-        samples = samples_of(one.timing)
         # How many there are comes first: the interval of more than any run takes would cost as much as it likes.
         message = (
             _too_many(one.timing, budget)
@@ -52,12 +53,9 @@ def contradictions(receipt: AbReceipt) -> list[tuple[str, str]]:
             or contradiction(one.timing, one.confidence)
             or _ended_wrongly(one.timing, budget)
         )
-        if not message and samples in seen:
-            message = f"the samples of {one.what} are those of {seen[samples]}"
-        seen.setdefault(samples, one.what)
         if message:
             found.append((one.name, message))
-    return found
+    return [*found, *_twice(receipt), *misfits(receipt)]
 
 
 def _timed(receipt: AbReceipt) -> list[_Timed]:
@@ -75,9 +73,36 @@ def _timed(receipt: AbReceipt) -> list[_Timed]:
     return timed
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """What was timed at one time, in order: no two of many samples are equal by chance."""
+
+    name: str
+    """Of its row."""
+    what: str
+    samples: Samples
+
+
+def sampled(receipt: AbReceipt) -> list[Sampled]:
+    """Return all that a receipt has samples of, but for what has so few that chance can make them equal."""
+    found = [Sampled(one.name, one.what, samples_of(one.timing)) for one in _timed(receipt)]
+    for row in receipt.rows:
+        name = row.case.name
+        found += [Sampled(name, f"the {floor.name} floor of {name}", floor.samples_us) for floor in row.floors]
+    return [one for one in found if len(one.samples) > _FEW]
+
+
 def samples_of(timing: Comparison) -> Samples:
-    """Return every time of a comparison, in order: no two of many blocks are equal by chance."""
+    """Return every time of a comparison, in order."""
     return tuple(replay.us for block in timing.blocks for replay in block.replays)
+
+
+def _twice(receipt: AbReceipt) -> Iterator[tuple[str, str]]:
+    seen: dict[Samples, str] = {}
+    for one in sampled(receipt):
+        if one.samples in seen:
+            yield one.name, f"the samples of {one.what} are those of {seen[one.samples]}"
+        seen.setdefault(one.samples, one.what)
 
 
 def contradiction(timing: Comparison, confidence: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from diffcheck.ab.recompute import Samples, samples_of
+from diffcheck.ab.recompute import Samples, sampled
 from diffcheck.decide.collect import Found
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.errors import DiffcheckError
@@ -33,8 +33,8 @@ class Identified:
 
     @cached_property
     def samples(self) -> frozenset[Samples]:
-        """The times of each of its comparisons."""
-        return frozenset(samples_of(timing) for _, timing in self.receipt.comparisons())
+        """The times of all that it has samples of."""
+        return frozenset(one.samples for one in sampled(self.receipt))
 
 
 def identify(found: Sequence[Found], experiment: Experiment, hosts: Hosts, tree: TreeHashes) -> list[Identified]:

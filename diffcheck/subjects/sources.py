@@ -21,7 +21,7 @@ TIMING_SOURCES = (
     *("ab", "timing", "executors/gpu.py", "executors/program.py", "executors/programmatic.py", "arms/launches.py"),
 )
 NO_TIMING = (
-    *("ab/peers", "ab/simulate.py", "ab/noise.py", "ab/recompute.py"),
+    *("ab/peers", "ab/simulate.py", "ab/noise.py", "ab/recompute.py", "ab/plausible.py"),
     *("ab/journal.py", "ab/merge.py", "ab/lock.py", "ab/source.py", "ab/warnings.py"),
     *("timing/run.py", "timing/model.py"),
 )

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from diffcheck import digest
+from diffcheck.ab.rows import FLOOR_PLACES
 from diffcheck.ab.run import SEED
 from diffcheck.ab.sampler import WARM_UP
 from diffcheck.ab.schedule import balanced_orders
@@ -153,6 +154,13 @@ def retime(timed: Content, ratio: float, half_width: float = 0.003, blocks: int 
     timed["timing"] = comparison(old["baseline_us"], ratio, half_width, blocks, **kept)
 
 
+def floor(name: str, detail: str, microseconds: float) -> Content:
+    """A floor of that median about: two samples at each of its places, within 0.1 %."""
+    count = 2 * FLOOR_PLACES
+    samples = [microseconds * (1.0 + 0.001 * (2 * at + 1 - count) / count) for at in range(count)]
+    return {"name": name, "detail": detail, "samples_us": samples, "median_us": statistics.median(samples)}
+
+
 def row_us(host: str, row: ExperimentRow, what: str = "") -> float:
     """The baseline's time of a row, or of what is timed beside it."""
     return own_us(host, f"{row.name}{what}", 2.0 + row.baseline_case.kv_bytes / 3.0e6)
@@ -200,13 +208,8 @@ def row_content(
         "timing": comparison(microseconds, ratio, blocks=blocks, seed=seed),
         "above_peak": False,
         "floors": [
-            {"name": "empty", "detail": "two empty kernels", "samples_us": [2.1, 2.2, 2.0], "median_us": 2.1},
-            {
-                "name": "read",
-                "detail": "2 blocks an SM",
-                "samples_us": [0.8 * microseconds],
-                "median_us": 0.8 * microseconds,
-            },
+            floor("empty", "two empty kernels", own_us(host, f"{row.name} empty", 1.5)),
+            floor("read", "2 blocks an SM", 0.8 * microseconds),
         ],
         "peers": [
             {

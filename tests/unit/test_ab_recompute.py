@@ -182,6 +182,76 @@ def test_each_control_has_a_seed_of_its_rows(place: int, seed: int) -> None:
     ]
 
 
+# --- floors
+
+
+def _floor(change: Change, place: int = 1) -> Change:
+    def changed(content: Content) -> None:
+        floor = _first(content)["floors"][place]
+        change(floor)
+        floor["median_us"] = statistics.median(floor["samples_us"])
+
+    return changed
+
+
+def _scaled_floor(times: float) -> Change:
+    """A read floor that takes so many times the faster arm's median."""
+
+    def changed(content: Content) -> None:
+        timing, floor = _first(content)["timing"], _first(content)["floors"][1]
+        by = times * min(timing["baseline_us"], timing["candidate_us"]) / floor["median_us"]
+        _floor(lambda one: one.update(samples_us=[us * by for us in one["samples_us"]]))(content)
+
+    return changed
+
+
+def _floor_of_the_other_row(content: Content) -> None:
+    _first(content)["floors"][0] = copy.deepcopy(content["rows"][1]["floors"][0])
+
+
+def test_a_floor_may_be_slower_than_an_arm_by_noise_and_have_lost_places() -> None:
+    assert edited(_scaled_floor(1.049)) == []
+    shorter = _floor(lambda one: one.update(samples_us=one["samples_us"][:2]), 0)
+    assert edited(shorter, _floor(lambda one: one.update(samples_us=one["samples_us"][:2]))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (_scaled_floor(1.051), ["the read floor takes 7.9"]),
+        (
+            _floor(lambda one: one.update(samples_us=[6e4])),
+            [
+                "the read floor has 1 samples, and a run takes two at each of up to 5 places",
+                "there are 10 of the empty floor and 1 of the read floor, and a run takes them in turn",
+                "the read floor takes 60000 µs, and the faster arm 7.5",
+            ],
+        ),
+        (
+            _floor(lambda one: one.update(samples_us=[*one["samples_us"], *one["samples_us"][:2]]), 0),
+            [
+                "the empty floor has 12 samples, and a run takes two at each of up to 5 places",
+                "there are 12 of the empty floor and 10 of the read floor",
+            ],
+        ),
+        (
+            _floor(lambda one: one.update(samples_us=one["samples_us"][:4])),
+            ["there are 10 of the empty floor and 4 of the read floor"],
+        ),
+    ],
+)
+def test_floors_that_a_run_would_not_have_taken(change: Change, messages: list[str]) -> None:
+    found = edited(change)
+    assert {row for row, _ in found} == {FIRST}
+    assert all(said.startswith(message) for (_, said), message in zip(found, messages, strict=True)), found
+
+
+def test_no_floor_is_there_twice() -> None:
+    assert edited(_floor_of_the_other_row) == [
+        (SECOND, f"the samples of the empty floor of {SECOND} are those of the empty floor of {FIRST}")
+    ]
+
+
 def test_the_draws_of_a_seed_are_those_of_every_numpy_that_is_allowed() -> None:
     """Orders and intervals are made anew: another stream of draws would contradict every receipt there is."""
     order = [block["replays"][0]["side"][0] for block in comparison(10.0, 1.0, blocks=12)["blocks"]]

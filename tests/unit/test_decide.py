@@ -399,9 +399,10 @@ def test_a_receipt_made_over_for_another_host_is_held(tmp_path: Path) -> None:
     assert held == {(Code.RECEIPT_COPIED, "rtx4090"), (Code.RECEIPT_COPIED, "gb10")}
 
 
-def test_one_row_of_another_hosts_receipt_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["timing", "floors"])
+def test_one_row_of_another_hosts_receipt_is_enough(part: str, tmp_path: Path) -> None:
     h200, altered = ab_content("h200", SMALL), ab_content("rtx4090", SMALL)
-    altered["rows"][1]["timing"] = h200["rows"][1]["timing"]
+    altered["rows"][1][part] = h200["rows"][1][part]
     files = [found(one, tmp_path) for one in (altered, ab_content("gb10", SMALL), h200)]
     decision = verdict_of(files)
     assert decision.verdict == "HOLD"
