@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from diffcheck.ab.plausible import misfits
+from diffcheck.ab.plausible import arms_beside, misfits
 from diffcheck.ab.run import SEED
 from diffcheck.ab.sampler import WARM_UP, why_dropped
 from diffcheck.ab.schedule import balanced_orders
@@ -89,6 +89,9 @@ def sampled(receipt: AbReceipt) -> list[Sampled]:
     for row in receipt.rows:
         name = row.case.name
         found += [Sampled(name, f"the {floor.name} floor of {name}", floor.samples_us) for floor in row.floors]
+        found += [Sampled(name, f"{peer.name} on {name}", peer.samples_us) for peer in row.peers]
+        shared = dict.fromkeys(map(arms_beside, row.peers))
+        found += [Sampled(name, f"the arms beside peers on {name}", us) for us in shared]
     return [one for one in found if len(one.samples) > _FEW]
 
 

@@ -46,7 +46,6 @@ class FormulaRow:
     ratio: float
     holds: bool
     on_replay: Callable[[str], None]
-    number: int
     deaf: bool
     peers: Mapping[str, float] = field(default_factory=dict)
     buffer_sets: int = 4
@@ -81,9 +80,9 @@ class FormulaRow:
         return base * (1.0 if self.deaf else float(1 + planted_share(name))) * noise
 
     def _noise(self, name: str) -> np.random.Generator:
-        """A graph's own noise: how often another is replayed does not move it."""
+        """A graph's own noise in its row: neither how often another is replayed nor a part before this one moves it."""
         if name not in self.noises:
-            self.noises[name] = np.random.default_rng([self.number, *name.encode()])
+            self.noises[name] = np.random.default_rng([*self.row.name.encode(), *name.encode()])
         return self.noises[name]
 
     def fresh(self, names: Sequence[str]) -> Sequence[Replayed]:
@@ -131,9 +130,7 @@ class FormulaBench:
 
     def open_row(self, row: ExperimentRow) -> FormulaRow:
         holds = row.name not in self.fails
-        made = FormulaRow(
-            row, self.relation, self.ratio, holds, self.on_replay, len(self.opened), self.deaf, self.peers
-        )
+        made = FormulaRow(row, self.relation, self.ratio, holds, self.on_replay, self.deaf, self.peers)
         self.opened.append(made)
         return made
 

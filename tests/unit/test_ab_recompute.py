@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from diffcheck.ab.beside import BLOCKS
 from diffcheck.ab.recompute import contradictions
 from diffcheck.ab.run import SEED
 from diffcheck.ab.stats import ratio_interval
@@ -249,6 +250,123 @@ def test_floors_that_a_run_would_not_have_taken(change: Change, messages: list[s
 def test_no_floor_is_there_twice() -> None:
     assert edited(_floor_of_the_other_row) == [
         (SECOND, f"the samples of the empty floor of {SECOND} are those of the empty floor of {FIRST}")
+    ]
+
+
+# --- peers
+
+
+def _with_peers(content: Content) -> None:
+    """Two peers that were timed beside the arms of the first row, and one whose own benchmark timed it."""
+    row = _first(content)
+    us = {side: row["timing"][f"{side}_us"] for side in ("baseline", "candidate")}
+    noises = [1.0 + 0.001 * at for at in range(-BLOCKS, BLOCKS)]
+    pairs = list(zip(noises[::2], noises[1::2], strict=True))
+    arms = [{f"{side}_us": [us[side] * noise for noise in pair] for side in us} for pair in pairs]
+    row["peers"] = []
+    for name, times in (("torch-flash", 2.0), ("flashinfer", 1.5)):
+        peer_us = [[us["baseline"] * times * noise for noise in pair] for pair in pairs]
+        beside = [{**copy.deepcopy(block), "peer_us": pair} for block, pair in zip(arms, peer_us, strict=True)]
+        row["peers"].append({"name": name, "version": "1", "beside": beside, "max_rel_error": 6e-4, "reason": None})
+    imported = {"name": "llama.cpp", "version": "1", "samples_us": [3.0 * us["baseline"]], "reason": None}
+    row["peers"].append(imported)
+    _derive_peers(row)
+
+
+def _derive_peers(row: Content) -> None:
+    for peer in row["peers"]:
+        if peer.get("beside"):
+            peer["samples_us"] = [us for block in peer["beside"] for us in block["peer_us"]]
+        peer["median_us"] = statistics.median(peer["samples_us"])
+        peer["ratio"] = peer["median_us"] / row["timing"]["baseline_us"]
+
+
+def _peers(change: Callable[[list[Content]], object]) -> Change:
+    def changed(content: Content) -> None:
+        _with_peers(content)
+        change(_first(content)["peers"])
+        _derive_peers(_first(content))
+
+    return changed
+
+
+def _arms_slower(by: float, sides: tuple[str, ...]) -> Callable[[list[Content]], object]:
+    def change(peers: list[Content]) -> None:
+        for block in (block for peer in peers[:2] for block in peer["beside"]):
+            for side in sides:
+                block[f"{side}_us"] = [us * by for us in block[f"{side}_us"]]
+
+    return change
+
+
+def _same_samples(peers: list[Content]) -> None:
+    peers[1]["beside"] = copy.deepcopy(peers[0]["beside"])
+
+
+def _other_arms(peers: list[Content]) -> None:
+    peers[1]["beside"][3]["candidate_us"][0] *= 1.001
+
+
+def _peers_of_the_first_row(content: Content) -> None:
+    """The second row with the times of the first: its arms are as fast, and its peers are copied."""
+    _with_peers(content)
+    first, second = content["rows"]
+    second["peers"] = copy.deepcopy(first["peers"])
+    timing = second["timing"]
+    us = first["timing"]["baseline_us"]
+    second["timing"] = comparison(us * 1.001, 0.99, blocks=4, seed=timing["ratio"]["seed"])
+    second["floors"][1]["samples_us"] = [0.8 * us + 0.01 * at for at in range(10)]
+    second["floors"][1]["median_us"] = statistics.median(second["floors"][1]["samples_us"])
+    content["controls"] = content["controls"][3:]
+    second["above_peak"] = True
+    _derive_peers(second)
+
+
+def test_peers_beside_the_arms_and_a_little_noise_are_no_contradiction() -> None:
+    assert edited(_with_peers) == []
+    assert edited(_peers(_arms_slower(0.96, ("baseline",)))) == []
+    assert edited(_peers(_arms_slower(1.04, ("candidate",)))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (_arms_slower(0.94, ("baseline",)), ["beside its peers builder takes 7.1"]),
+        (_arms_slower(1.06, ("candidate",)), ["beside its peers oxide takes 7.9"]),
+        (_arms_slower(0.01, ("baseline", "candidate")), ["beside its peers builder", "beside its peers oxide"]),
+        (_other_arms, ["flashinfer and torch-flash are not beside the same replays of the arms"]),
+        (
+            lambda peers: [peer["beside"].pop() for peer in peers[:2]],
+            [
+                "torch-flash was timed in 9 blocks beside the arms, and a run takes 10",
+                "flashinfer was timed in 9 blocks beside the arms, and a run takes 10",
+            ],
+        ),
+        (
+            lambda peers: peers[0].update(beside=[]),
+            ["torch-flash was timed in 0 blocks beside the arms, and a run takes 10"],
+        ),
+        (
+            lambda peers: peers[2].update(beside=peers[0]["beside"][:1]),
+            [
+                "llama.cpp was timed in 1 blocks beside the arms, and a run takes 0",
+                "llama.cpp has 2 samples, and its own benchmark tells one time",
+                "llama.cpp and torch-flash are not beside the same replays of the arms",
+            ],
+        ),
+        (_same_samples, [f"the samples of flashinfer on {FIRST} are those of torch-flash on {FIRST}"]),
+    ],
+)
+def test_peers_that_a_run_would_not_have_timed(change: Callable[[list[Content]], object], messages: list[str]) -> None:
+    found = edited(_peers(change))
+    assert {row for row, _ in found} == {FIRST}
+    assert all(said.startswith(message) for (_, said), message in zip(found, messages, strict=True)), found
+
+
+def test_no_peer_and_no_arm_beside_one_is_there_twice() -> None:
+    assert edited(_peers_of_the_first_row) == [
+        (SECOND, f"the samples of {what} on {SECOND} are those of {what} on {FIRST}")
+        for what in ("torch-flash", "flashinfer", "the arms beside peers")
     ]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from diffcheck.ab import lock as gpu
 from diffcheck.ab.bench import BASELINE, CANDIDATE, EMPTY, planted, planted_share
+from diffcheck.ab.beside import BLOCKS
 from diffcheck.ab.merge import Earlier, earlier_part, require_replaceable
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.recompute import contradictions
@@ -71,6 +72,15 @@ def test_a_whole_run_has_every_row_its_controls_and_floors(tmp_path: Path) -> No
     assert all(row.closed for row in bench.opened)
 
 
+def test_what_stands_beside_the_arms_fits_them_slow_downs_or_not(tmp_path: Path) -> None:
+    # The device is too hot now and then: some blocks are dropped, and some with peers are taken again.
+    hot = Watch(throttle=lambda reading: ("hw_thermal_slowdown",) if reading % 31 == 0 else ())
+    receipt = _run(_bench(monitor=hot, peers={"flashinfer": 1.5, "torch-flash": 1.2}), _asked(tmp_path))
+    assert {len(peer.beside) for row in receipt.rows for peer in row.peers if peer.samples_us} == {BLOCKS}
+    assert any(row.timing and row.timing.dropped_blocks for row in receipt.rows)
+    assert contradictions(receipt) == []
+
+
 def test_floors_take_turns_with_the_arms_there_and_back(tmp_path: Path) -> None:
     seen: list[str] = []
     receipt = _run(_bench(on_replay=seen.append), _asked(tmp_path))
@@ -96,6 +106,7 @@ def test_parts_are_put_together(tmp_path: Path) -> None:
     assert _run(_bench(), _asked(tmp_path, (4096,))).status == "partial"
     whole = _run(_bench(), _asked(tmp_path, (60000,)))
     assert whole.status == "complete"
+    assert contradictions(whole) == []
     assert [part.rungs for part in whole.parts] == [(4096,), (60000,)]
 
 
@@ -133,6 +144,7 @@ def test_a_gpu_that_is_lost_midway_leaves_a_journal_and_no_receipt_and_the_next_
     receipt = _run(again, asked)
     assert [opened.row.name for opened in again.opened] == ["random-16x4-L60000-f16"]
     assert receipt.parts[-1].resumed
+    assert contradictions(receipt) == []
     assert receipt.status == "complete"
 
 
