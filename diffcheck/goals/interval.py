@@ -22,8 +22,13 @@ from diffcheck.receipts.ab.rows import Beside, PeerRow
 from diffcheck.receipts.ab.samples import Block, Comparison, Interval, Side
 
 
+def can_compare(timing: Comparison, peer: PeerRow) -> bool:
+    """Whether there is an interval against a peer with samples: of one block and one sample there is none."""
+    return len(timing.used()) > 1 or len(peer.samples_us) > 1
+
+
 def peer_interval(timing: Comparison, side: Side, peer: PeerRow) -> Interval:
-    """Return one arm's time over a peer's, which must have samples; see the module."""
+    """Return one arm's time over a peer's, where `can_compare` says that there is such an interval; see the module."""
     seed = timing.ratio.seed
     if len(peer.beside) > 1:
         return interval_of([_beside_log(block, side) for block in peer.beside], seed)

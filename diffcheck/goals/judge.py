@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from diffcheck.goals.interval import peer_interval
+from diffcheck.goals.interval import can_compare, peer_interval
 from diffcheck.goals.model import ErrorGoal, FloorGoal, Goal, PeerGoal, RatioGoal, TimeGoal
 from diffcheck.goals.report import SideFound, Unit
 from diffcheck.receipts.ab.rows import PeerRow, Row
@@ -94,7 +94,10 @@ def _peers(goal: PeerGoal, row: Row, timing: Comparison) -> Judged:
     for name in (*goal.peers, *goal.peers_where_measured):
         peer = known.get(name)
         if peer is not None and peer.median_us is not None:
-            yield _peer(goal, row, timing, peer, peer.median_us)
+            if can_compare(timing, peer):
+                yield _peer(goal, row, timing, peer, peer.median_us)
+            else:
+                yield Held("ratio", _PEER_RULE, name, reason="one block, and one time of the peer")
         elif name in goal.peers:
             yield Held("ratio", _PEER_RULE, name, reason=_why(peer, "time"))
 

@@ -179,6 +179,41 @@ def test_a_peer_that_must_be_timed_and_one_that_may() -> None:
     assert found == [("flashinfer", [True, True]), ("llama.cpp", [False, False])]
 
 
+def test_one_block_beside_one_time_of_a_peer_is_not_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = comparison(10.0, 0.9, blocks=1)
+    held = one(PEERS, row(alone, peers=[peer("flashinfer", [20.0], 10.0)]))
+    assert (held.sides, held.reason) == ((), "one block, and one time of the peer")
+    where_measured = row(alone, peers=[peer("flashinfer", [20.0, 20.1], 10.0), peer("llama.cpp", [30.0], 10.0)])
+    found = [(held.against, held.reason) for held in judge(PEERS, where_measured)]
+    assert found == [("flashinfer", None), ("llama.cpp", "one block, and one time of the peer")]
+
+    content = receipt()
+    timed = content["rows"][place(content, NAME)]
+    us = timed["timing"]["baseline_us"]
+    timed.update(timing=comparison(us, 0.9, blocks=1), peers=[peer("flashinfer", [2.0 * us], us)])
+    options = evidence(tmp_path, content)
+    goals = tmp_path / "lenient.toml"
+    added = """
+[[goals]]
+kind = "peer"
+title = "peer"
+experiment = "promote-oxide"
+heads = [[16, 4]]
+storages = ["f16"]
+generators = ["random"]
+from_kv_len = 60000
+below_kv_len = 60001
+peers = ["flashinfer"]
+share = 0.5
+"""
+    goals.write_text(goals.read_text(encoding="utf-8") + added, encoding="utf-8")
+    (line,) = [line for line in report(tmp_path, options, 1)["lines"] if line["kind"] == "peer"]
+    assert (line["status"], line["reason"]) == ("not measured", "one block, and one time of the peer")
+    assert "not measured: one block" in capsys.readouterr().out
+
+
 def test_an_error_is_met_up_to_its_part_of_the_peers() -> None:
     goal = ErrorGoal(kind="error", peer="flashinfer", times=128.0, **OF)
     error = 2e-7  # of the synthetic arms
