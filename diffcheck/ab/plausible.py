@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator
 from itertools import chain
@@ -10,20 +11,28 @@ from diffcheck.ab.beside import BLOCKS
 from diffcheck.ab.peers.llama_cpp import NAME as LLAMA_CPP
 from diffcheck.ab.rows import FLOOR_PLACES
 from diffcheck.receipts.ab.model import AbReceipt
-from diffcheck.receipts.ab.rows import PeerRow, Row
+from diffcheck.receipts.ab.rows import Control, PeerRow, Row
 from diffcheck.receipts.ab.samples import Comparison, Side
 
 _SIDES: tuple[Side, Side] = ("baseline", "candidate")
 # What reads the same bytes at other moments of one row's few seconds differs by 1 % at the most, on an H200.
 FAR = 0.05
+# From half to twice of what was planted: the work that is added is calls, and a graph's start is no call.
+_FOUND = (0.5, 2.0)
 
 
 def misfits(receipt: AbReceipt) -> Iterator[tuple[str, str]]:
     """Yield what does not fit the times of its row: the row's name, and in one line what is wrong."""
-    for row in receipt.rows:
-        if row.timing is not None:
-            for message in chain(_of_floors(row, row.timing), _of_peers(row, row.timing)):
-                yield row.case.name, message
+    timed = {row.case.name: (row, row.timing) for row in receipt.rows if row.timing is not None}
+    for name, (row, timing) in timed.items():
+        for message in chain(_of_floors(row, timing), _of_peers(row, timing)):
+            yield name, message
+    for control in receipt.controls:
+        for message in _of_control(control, timed[control.case][1]):
+            yield control.case, message
+    message = _too_quick(receipt)
+    if message:
+        yield receipt.rows[0].case.name, message
 
 
 def _of_floors(row: Row, timing: Comparison) -> Iterator[str]:
@@ -74,3 +83,36 @@ def _moved(row: Row, timing: Comparison, peer: PeerRow) -> Iterator[str]:
 def arms_beside(peer: PeerRow) -> tuple[float, ...]:
     """Return the times of both arms between which a peer was timed, in order."""
     return tuple(us for block in peer.beside for us in (*block.baseline_us, *block.candidate_us))
+
+
+def _of_control(control: Control, of_row: Comparison) -> Iterator[str]:
+    """Yield that a control took another time than its row's baseline, which it ran, or found another slow-down."""
+    us, own = control.timing.baseline_us, of_row.baseline_us
+    if not abs(us / own - 1.0) <= FAR:
+        yield f"a control takes {us:.6g} µs, and its row's baseline {own:.6g}"
+    ratio, planted = control.timing.ratio, control.planted_percent
+    least, most = (1.0 + part * planted / 100.0 for part in _FOUND)
+    if planted and not (ratio.low <= most and ratio.high >= least):
+        yield f"{planted:g} % were planted, and {ratio.low:.4f} to {ratio.high:.4f} found"
+
+
+def _too_quick(receipt: AbReceipt) -> str:
+    """Return that the replays of the rows' blocks alone last longer than all parts; empty where they do not.
+
+    A part that took up what an interrupted run had left says how long it took itself: nothing is known of the rest.
+    """
+    if any(part.resumed for part in receipt.parts):
+        return ""
+    stated, replayed = (
+        math.fsum(part.seconds for part in receipt.parts),
+        math.fsum(map(_replayed_seconds, receipt.rows)),
+    )
+    if stated >= replayed:
+        return ""
+    return f"all parts together took {stated:.6g} s, and the replays of the rows' blocks alone {replayed:.6g}"
+
+
+def _replayed_seconds(row: Row) -> float:
+    calls = {"baseline": row.baseline.calls, "candidate": row.candidate.calls}
+    blocks = row.timing.blocks if row.timing else ()
+    return math.fsum(replay.us * calls[replay.side] for block in blocks for replay in block.replays) * 1e-6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import statistics
 from collections.abc import Callable
 from functools import lru_cache
@@ -368,6 +369,77 @@ def test_no_peer_and_no_arm_beside_one_is_there_twice() -> None:
         (SECOND, f"the samples of {what} on {SECOND} are those of {what} on {FIRST}")
         for what in ("torch-flash", "flashinfer", "the arms beside peers")
     ]
+
+
+# --- controls, and the seconds of all
+
+
+def _exchanged(content: Content) -> None:
+    """The readings of 2 % and 10 % under each other's names."""
+    two, ten = content["controls"][1:3]
+    two["timing"], ten["timing"] = ten["timing"], two["timing"]
+
+
+def _controls_slower(by: float) -> Change:
+    def change(content: Content) -> None:
+        for control in content["controls"]:
+            for replay in (replay for block in control["timing"]["blocks"] for replay in block["replays"]):
+                replay["us"] *= by
+            rederive(control)
+
+    return change
+
+
+def _planted(place: int, ratio: float, half_width: float = 0.003) -> Change:
+    return lambda content: retime(content["controls"][place], ratio, half_width)
+
+
+def test_a_control_may_take_another_time_by_noise_and_find_a_slow_down_about() -> None:
+    assert edited(_controls_slower(1.04)) == []
+    assert edited(_controls_slower(0.96)) == []
+    assert edited(_planted(1, 1.013), _planted(2, 1.195)) == []
+    assert edited(_planted(1, 1.009, 0.004)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (
+            _exchanged,
+            ["2 % were planted, and 1.0947 to 1.1013 found", "10 % were planted, and 1.0164 to 1.0226 found"],
+        ),
+        (_controls_slower(1000.0), ["a control takes "] * 4),
+        (_controls_slower(0.94), ["a control takes "] * 4),
+        (_planted(1, 1.005), ["2 % were planted, and 1.002"]),
+        (_planted(2, 1.21), ["10 % were planted, and 1.20"]),
+    ],
+)
+def test_controls_that_a_run_would_not_have_found(change: Change, messages: list[str]) -> None:
+    found = edited(change)
+    assert {row for row, _ in found} <= {FIRST, SECOND}
+    assert all(said.startswith(message) for (_, said), message in zip(found, messages, strict=True)), found
+
+
+def test_a_run_lasts_as_long_as_its_replays_at_least() -> None:
+    content = made()
+    rows = [(row, row[side]["calls"], side) for row in content["rows"] for side in ("baseline", "candidate")]
+    replayed = 1e-6 * sum(
+        replay["us"] * calls
+        for row, calls, side in rows
+        for block in row["timing"]["blocks"]
+        for replay in block["replays"]
+        if replay["side"] == side
+    )
+    content["parts"][0]["seconds"] = 1.001 * replayed
+    assert wrong(content) == []
+    content["parts"][0]["seconds"] = 0.999 * replayed
+    ((row, said),) = wrong(content)
+    assert row == FIRST
+    assert re.fullmatch(r"all parts together took 0\.\d+ s, and the replays of the rows' blocks alone 0\.\d+", said)
+    content["parts"].append({**content["parts"][0], "seconds": 0.002 * replayed})
+    assert wrong(content) == []
+    content["parts"] = [{**content["parts"][0], "seconds": 0.0, "resumed": True}]
+    assert wrong(content) == []
 
 
 def test_the_draws_of_a_seed_are_those_of_every_numpy_that_is_allowed() -> None:
