@@ -76,13 +76,20 @@ def _host_reasons(
                 Code.HOST_UNKNOWN, f"{named}: advisory", remedy="add the host to experiments/hosts.toml and run again"
             )
         )
-    elif host.arch != receipt.host.arch:
-        message = f"hosts.toml says {host.arch}, the receipt's device is {receipt.host.arch} ({receipt.host.device})"
-        reasons.append(subject.reason(Code.HOST_CONTRADICTS, message))
+    reasons += contradicted_host(receipt, subject, hosts)
     if receipt.host.id is not None and ids[receipt.host.id] > 1:
         message = f"{one.name}.json is one of {ids[receipt.host.id]} receipts of this host"
         reasons.append(subject.reason(Code.HOST_TWICE, message, remedy="keep one of the files"))
     return reasons
+
+
+def contradicted_host(receipt: AbReceipt, subject: Subject, hosts: Hosts) -> list[Reason]:
+    """Return that hosts.toml gives a receipt's host another architecture; empty where it does not, or names no such."""
+    host = hosts.find(receipt.host.id)
+    if host is None or host.arch == receipt.host.arch:
+        return []
+    message = f"hosts.toml says {host.arch}, the receipt's device is {receipt.host.arch} ({receipt.host.device})"
+    return [subject.reason(Code.HOST_CONTRADICTS, message)]
 
 
 def _place_reasons(one: Found, receipt: AbReceipt, subject: Subject, experiment: Experiment) -> list[Reason]:

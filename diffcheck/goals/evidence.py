@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diffcheck.decide.collect import Found, collect
-from diffcheck.decide.identity import misplanned, not_of_this_tree
+from diffcheck.decide.identity import contradicted_host, misplanned, not_of_this_tree
 from diffcheck.decide.parity import asked_rows
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.decide.trust import distrust
@@ -96,7 +96,9 @@ def _doubts(file: str, receipt: AbReceipt, tree: TreeHashes) -> list[Reason]:
         return stale
     reasons = misplanned(receipt, subject, tree)
     reasons += distrust(receipt, subject, experiment, load_policy(experiment.policy))
-    if load_hosts().find(receipt.host.id) is None:
+    hosts = load_hosts()
+    reasons += contradicted_host(receipt, subject, hosts)
+    if hosts.find(receipt.host.id) is None:
         named = f"{receipt.host.id} is not in hosts.toml" if receipt.host.id else "the run was given no --host"
         reasons.append(subject.reason(Code.HOST_UNKNOWN, named))
     return reasons

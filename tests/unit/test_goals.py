@@ -433,6 +433,7 @@ def test_a_row_that_failed_parity_is_not_measured(tmp_path: Path) -> None:
         (lambda content: content["tool"]["source"].update(dirty=True, dirty_paths=["a.py"]), "tree-dirty"),
         (lambda content: content.update(controls=[]), "control-missing"),
         (lambda content: content["host"].update(id=None), "host-unknown"),
+        (lambda content: content["host"].update(id="rtx4090"), "host-contradicts"),
     ],
 )
 def test_a_receipt_that_does_not_count_meets_nothing(
