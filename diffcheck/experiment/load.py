@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -60,9 +62,10 @@ def load_experiment(name: str) -> LoadedExperiment:
     path = _named(name, "experiment", experiment_names(), data_folder())
     experiment = read_toml(path, Experiment)
     _require_stem(path, experiment.name)
-    _check_arms(experiment)
-    choose("policy", experiment.policy, policy_names())
-    experiment_rows(experiment)
+    with _naming(path):
+        _check_arms(experiment)
+        choose("policy", experiment.policy, policy_names())
+        experiment_rows(experiment)
     return LoadedExperiment(experiment, digest.of_file(path))
 
 
@@ -92,6 +95,15 @@ def read_toml(path: Path, model: type[_M]) -> _M:
         raise first_wrong(path.name, error) from error
     except (ValueError, RecursionError) as error:
         raise BadInputError("file", str(path), f"a TOML file in UTF-8 ({error})") from error
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in what is wrong with its content."""
+    try:
+        yield
+    except BadInputError as error:
+        raise BadInputError(f"{path.name}, {error.field}", error.value, error.allowed) from error
 
 
 def _named(name: str, field: str, names: tuple[str, ...], folder: Path) -> Path:

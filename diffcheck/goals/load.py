@@ -7,7 +7,7 @@ from pathlib import Path
 from diffcheck.ab.peers import PEERS
 from diffcheck.ab.peers.llama_cpp import NAME as LLAMA_CPP
 from diffcheck.errors import BadInputError, choose
-from diffcheck.experiment.load import data_folder, load_experiment, read_toml
+from diffcheck.experiment.load import data_folder, experiment_names, load_experiment, read_toml
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.goals.model import ErrorGoal, Goal, Goals, PeerGoal, Selection, TimeGoal
 
@@ -39,6 +39,7 @@ def selected_rows(goal: Goal) -> tuple[ExperimentRow, ...]:
 
 
 def _check(goal: Goal, where: str) -> None:
+    choose(f"{where}.experiment", goal.experiment, experiment_names())
     peers = [*PEERS, LLAMA_CPP]
     if isinstance(goal, PeerGoal):
         for name in (*goal.peers, *goal.peers_where_measured):

@@ -71,6 +71,13 @@ class PeerGoal(Selection):
     """Each counts in the rows that have a time of it."""
     share: Share
 
+    @model_validator(mode="after")
+    def _peers_once(self) -> Self:
+        name = first_repeated((*self.peers, *self.peers_where_measured))
+        if name is not None:
+            raise ValueError(f"peers, peers_where_measured: {name} is there twice")
+        return self
+
 
 class ErrorGoal(Selection):
     """Both arms' largest error is at most a peer's over `times`, each against the f64 oracle, relative to its row."""

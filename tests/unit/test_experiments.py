@@ -73,7 +73,7 @@ def test_rungs_choose_rows() -> None:
         ("[24, 4]", "[16, 4]", "each row once"),
         ("[4096, 8192", "[0, 8192", "greater than or equal to 1"),
         ('"rising"', '"falling"', "generator: 'falling'"),
-        ('"kernel-001"', '"kernel-002"', "policy: 'kernel-002'"),
+        ('"kernel-001"', '"kernel-002"', "promote-oxide.toml, policy: 'kernel-002'"),
         ('name = "promote-oxide"', 'name = "another"', "the name of its file"),
         ("diffcheck-experiment/1", "diffcheck-experiment/2", "schema"),
         ('["sm_89", "sm_121"]', '["sm_89", "sm_89"]', "names one twice"),
@@ -87,7 +87,7 @@ def test_rungs_choose_rows() -> None:
         ('relation = "bitwise"', "relation = 2026-01-01", "relation"),
         ('["torch-flash"', '["torch-flash", "torch-flash"', "peers: torch-flash is there twice"),
         ('title = "oxide', '# "oxide', "promote-oxide.toml, title: is missing"),
-        ('["torch-flash"', '["torch-flush"', "arms.peers: 'torch-flush'"),
+        ('["torch-flash"', '["torch-flush"', "promote-oxide.toml, arms.peers: 'torch-flush'"),
     ],
 )
 def test_a_wrong_experiment_is_refused_in_one_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -98,6 +98,7 @@ def test_a_wrong_experiment_is_refused_in_one_line(tmp_path: Path, old: str, new
     with pytest.raises(BadInputError) as caught:
         load_experiment(str(path))
     assert message in str(caught.value)
+    assert "promote-oxide.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -331,9 +331,16 @@ def test_the_shipped_goals_ask_for_every_row_that_they_should() -> None:
         ("share = 0.97", "share = 1.5", r"h200\.toml, goals\.1\.floor\.share: 1\.5"),
         ("share = 0.97", "shear = 0.97", r"goals\.1\.floor\.shear"),
         ('kind = "error"', 'kind = "errors"', r"goals\.5"),
-        ('experiment = "promote-oxide"', 'experiment = "promote-oxyde"', "experiment: 'promote-oxyde'"),
+        (
+            'experiment = "promote-oxide"',
+            'experiment = "promote-oxyde"',
+            r"h200\.toml, goals\.0\.experiment: 'promote-oxyde'",
+        ),
         ('"torch-cudnn"', '"torch-cuda"', r"goals\.4\.peers: 'torch-cuda'"),
         ('peer = "flashinfer"', 'peer = "llama.cpp"', r"goals\.5\.peer: 'llama\.cpp'"),
+        ('"torch-cudnn"', '"flashinfer"', r"goals\.4\.peer: peers, peers_where_measured: flashinfer is there twice"),
+        ('["llama.cpp"]', '["flashinfer"]', r"h200\.toml, goals\.4.* flashinfer is there twice"),
+        ('["llama.cpp"]', '["llama.cpp", "llama.cpp"]', r"h200\.toml, goals\.4.* llama\.cpp is there twice"),
         ("[4096, 8.5]", "[4097, 8.5]", r"goals\.0\.at_most_us: 4097"),
         ("[4096, 8.5]", "[8192, 8.5]", "8192 is there twice"),
         ("[4096, 8.5]", "[4096, -8.5]", "greater than 0"),
@@ -352,6 +359,7 @@ def test_a_wrong_file_of_goals_is_refused_in_one_line(tmp_path: Path, old: str, 
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(BadInputError, match=message) as caught:
         load_goals(str(path))
+    assert "h200.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
