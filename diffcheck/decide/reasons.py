@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
     Rule(Code.CONTROL_MISSING, "hold", "info", "A control that the policy asks for was not run."),
     Rule(Code.CONTROL_FAILED, "hold", "info", "An A/A interval without 1, or a planted slow-down not found."),
     Rule(Code.SAMPLES_FEW, "hold", "info", "Fewer undropped blocks than the experiment's least: no interval to trust."),
-    Rule(Code.SAMPLES_CONTRADICT, "hold", "info", "An interval, or what was dropped, contradicts the samples."),
+    Rule(Code.SAMPLES_CONTRADICT, "hold", "info", "What was derived, or stands beside the times, contradicts them."),
     Rule(Code.COPIES_FEW, "hold", "info", "Copies of K and V in the L2, beyond the memory, or not passed over whole."),
     Rule(Code.ABOVE_PEAK, "hold", "info", "A time would take more than the memory's peak."),
     Rule(Code.SELFTEST_FAILED, "hold", "info", "A planted fault was not caught, so the checks prove nothing."),
