@@ -15,8 +15,9 @@ from diffcheck.receipts.ab.rows import Control, PeerRow, Row
 from diffcheck.receipts.ab.samples import Comparison, Side
 
 _SIDES: tuple[Side, Side] = ("baseline", "candidate")
-# What reads the same bytes at other moments of one row's few seconds differs by 1 % at the most, on an H200.
-FAR = 0.05
+# What reads the same bytes at other moments of one row's few seconds differs by 1 % at the most, on an H200. No other
+# device was asked, and the clocks of some wander more.
+FAR = 0.1
 # From half to twice of what was planted: the work that is added is calls, and a graph's start is no call.
 _FOUND = (0.5, 2.0)
 
