@@ -19,8 +19,10 @@ from diffcheck.receipts.canonical import layout
 from diffcheck.receipts.diff import ReceiptDiff, diff_receipts
 from diffcheck.receipts.exported.rows import FORMAT, export_rows
 from diffcheck.receipts.imported.read import import_receipt
-from diffcheck.receipts.kinds import KINDS, PARITY, read_any
+from diffcheck.receipts.kinds import KINDS, PARITY, AnyReceipt, read_any
 from diffcheck.receipts.write import write_text
+from diffcheck.tune.model import TuneResult
+from diffcheck.tune.recompute import contradictions_of_samples
 
 _app = typer.Typer(
     help="Read, check, compare, import and export receipts.", no_args_is_help=True, rich_markup_mode=None
@@ -46,7 +48,7 @@ def validate_command(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Receipts of any kind.")],
 ) -> None:
     """Check that receipts are whole: schema, digest, and that each conclusion follows from its numbers and
-    each interval from its samples.
+    each interval of an A/B or a sweep from its samples.
 
     Exit code 1 if one is not. What a receipt concludes, and whether it is fresh, is not asked.
     """
@@ -128,10 +130,22 @@ def _validity(file: Path) -> tuple[bool, str]:
         return False, f"edited: {error}"
     except BadInputError as error:
         return False, f"not valid: {error}"
-    wrong = contradictions(receipt) if isinstance(receipt, AbReceipt) else []
-    if wrong:
-        return False, f"not valid: {wrong[0][0]}: {wrong[0][1]}"
-    return True, f"valid {receipt.schema_name}"
+    wrong, unasked = _contradiction(receipt)
+    return (False, f"not valid: {wrong}") if wrong else (True, f"valid {receipt.schema_name}{unasked}")
+
+
+def _contradiction(receipt: AnyReceipt) -> tuple[str, str]:
+    """Return what contradicts a receipt's samples or plans, empty where nothing does, and what could not be asked."""
+    if isinstance(receipt, AbReceipt):
+        return next((f"{row}: {message}" for row, message in contradictions(receipt)), ""), ""
+    if not isinstance(receipt, TuneResult):
+        return "", ""
+    wrong = next(contradictions_of_samples(receipt), "")
+    try:
+        from diffcheck.tune.replan import contradictions_of_plans
+    except ImportError:
+        return wrong, "; whether the planner makes its plans was not asked: the native module is not built"
+    return wrong or next(contradictions_of_plans(receipt), ""), ""
 
 
 def _show_diff(found: ReceiptDiff) -> None:

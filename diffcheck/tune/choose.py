@@ -15,8 +15,8 @@ from itertools import groupby, pairwise
 
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.samples import Interval
-from diffcheck.tune.measure import ratio_of
 from diffcheck.tune.model import TunedRow, TuneResult
+from diffcheck.tune.ratio import ratio_of
 from diffcheck.tune.table_text import LAST, Span, TableRow, rows_of
 from diffcheck.tune.variants import Choice
 from diffcheck.version import CONTRACT

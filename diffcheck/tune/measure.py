@@ -1,13 +1,11 @@
 """Time the variants of one kind of call, interleaved, as the A/B times its sides.
 
 Every round has places and graphs of its own, captured in an order that is drawn; the variants are replayed there and
-back, so that a drift that is linear over a round touches all alike. A round's value for a variant is the mean logarithm
-of its two times minus that of the incumbent's, and the interval of its ratio is the A/B's, over rounds.
+back, so that a drift that is linear over a round touches all alike.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,13 +15,11 @@ import numpy as np
 from diffcheck.ab.nvml import Monitor
 from diffcheck.ab.pace import Pace
 from diffcheck.ab.sampler import ThrottledError, why_dropped
-from diffcheck.ab.stats import CONFIDENCE, interval_of
 from diffcheck.ab.undisturbed import replay_in_turn
 from diffcheck.errors import DiffcheckError
 from diffcheck.receipts.ab.rows import Floor
-from diffcheck.receipts.ab.samples import Interval
 from diffcheck.tune.bench import TuneRow
-from diffcheck.tune.model import MAX_ROUNDS, MIN_ROUNDS, Round, TunedRow, TunedVariant
+from diffcheck.tune.model import MAX_ROUNDS, MIN_ROUNDS, Round
 
 WARM_UP = 2
 FLOOR_ROUNDS = 5
@@ -77,20 +73,6 @@ def _round(monitor: Monitor, row: TuneRow, order: list[str], us: dict[str, list[
         us[name].append(replay())
     readings = (before, between, monitor.read())
     return Round(order=tuple(order), readings=readings, dropped=why_dropped(readings))
-
-
-def ratio_of(row: TunedRow, variant: TunedVariant, seed: int) -> Interval:
-    """Return a variant's time over its incumbent's, with an interval that holds for all of an arm's variants at once.
-
-    The best of many is chosen: at 95 % each, one of twenty that are equal would win by chance (Bonferroni).
-    """
-    others = sum(one.arm == variant.arm and bool(one.samples_us) and not one.incumbent for one in row.variants)
-    ours, theirs = row.used(variant), row.used(row.incumbent_of(variant.arm))
-    values = [
-        statistics.fmean(map(math.log, ours[at : at + 2])) - statistics.fmean(map(math.log, theirs[at : at + 2]))
-        for at in range(0, len(ours), 2)
-    ]
-    return interval_of(values, seed, 1.0 - (1.0 - CONFIDENCE) / max(1, others))
 
 
 def read_floors(monitor: Monitor, row: TuneRow, beside: str, pace: Pace) -> tuple[Floor, ...]:

@@ -1,7 +1,8 @@
-"""Results read from files, and held against their samples."""
+"""Results read from files, and held against their samples and the planner."""
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,7 +12,8 @@ from diffcheck.errors import FaultyFileError, first_wrong
 from diffcheck.receipts.ab.file import read_content
 from diffcheck.tune.choose import Measured
 from diffcheck.tune.model import TuneResult
-from diffcheck.tune.recompute import contradictions
+from diffcheck.tune.recompute import contradictions_of_samples
+from diffcheck.tune.replan import contradictions_of_plans
 
 
 def read_result(path: Path) -> Measured:
@@ -20,7 +22,7 @@ def read_result(path: Path) -> Measured:
         result = TuneResult.model_validate(read_content(path))
     except ValidationError as error:
         raise first_wrong(f"result {path.name}", error) from error
-    wrong = next(contradictions(result), None)
+    wrong = next(chain(contradictions_of_plans(result), contradictions_of_samples(result)), None)
     if wrong:
         raise FaultyFileError(f"result {path.name}", path.name, wrong)
     return Measured(result, digest.of_file(path))

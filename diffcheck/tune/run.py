@@ -15,8 +15,9 @@ from diffcheck.parity.prepare import facts_of, prepare
 from diffcheck.planning import planner_profiles
 from diffcheck.receipts.ab.host import AbTool
 from diffcheck.tune.bench import CheckedVariant, TuneBench, check_variants
-from diffcheck.tune.measure import Samples, ratio_of, read_floors, take_rounds
+from diffcheck.tune.measure import Samples, read_floors, take_rounds
 from diffcheck.tune.model import RefusedVariant, TunedCase, TunedRow, TunedVariant, TuneResult
+from diffcheck.tune.ratio import ratio_of
 from diffcheck.tune.variants import Refused, Sweep, choice_of_plan, name_of, variants_of
 from diffcheck.version import CONTRACT, tool_version
 from rust_kernel.plan import Plan, TileTable

@@ -17,8 +17,8 @@ from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError
 from diffcheck.receipts.kinds import read_any
 from diffcheck.receipts.write import write_json
-from diffcheck.tune.measure import ratio_of
 from diffcheck.tune.model import MAX_ROUNDS, TunedRow, TunedVariant, TuneResult
+from diffcheck.tune.ratio import ratio_of
 from diffcheck.tune.results import read_result
 from diffcheck.tune.table_text import LAST, rows_of, table_text
 from diffcheck.tune.variants import Sweep
@@ -47,6 +47,30 @@ def test_a_number_that_was_edited_is_found(tmp_path: Path) -> None:
     file.write_text(json.dumps(content))
     with pytest.raises(BadInputError, match="builder w2r2 fixed:2: estimate is stated as"):
         read_result(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda c: _ratio(c, estimate=0.5, low=0.4, high=0.6), "fixed:2: estimate is stated as 0.5, and the samples"),
+        (lambda c: _drop(_row(c), 15), "round 15 is dropped, and its readings say otherwise"),
+        (lambda c: _rename(c, policy="fixed:1"), "stated as (64, 2), and the planner gives (65, 1)"),
+    ],
+)
+def test_validate_refuses_what_no_table_is_made_of(
+    change: Any, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "result.json"
+    write_json(file, won())
+    assert run(["receipt", "validate", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: valid diffcheck-tune/1\n"
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
+    assert run(["receipt", "validate", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"{file}: not valid: random-4x1-L65-f16")
+    assert line in out
 
 
 def _row(content: Any, place: int = 0) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from tests.factory.ab import REQUIRED, ab_content, small_experiment, write_evide
 
 ROOT = Path(__file__).resolve().parents[2]
 PARITY = ROOT / "evidence" / "parity-rungs-h200.json"
+TUNE = ROOT / "evidence" / "tune-h200.json"
 TIMING = ROOT / "evidence" / "timing-rungs-h200.json"
 BLOCKED = """
 import sys
@@ -29,6 +31,8 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
     promoted = write_evidence(tmp_path / "all", [ab_content(host) for host in REQUIRED])
     held = write_evidence(tmp_path / "one", [ab_content("gb10")])
     small = write_evidence(tmp_path / "small", [ab_content("h200", small_experiment())]) / "promote-oxide" / "h200.json"
+    edited = tmp_path / "tune.json"
+    edited.write_text(re.sub(r'"low": [0-9.]+', '"low": 0.5', TUNE.read_text(), count=1))
     a, b = (promoted / "promote-oxide" / f"{host}.json" for host in REQUIRED)
     commands = [
         *(f"0 list {what}" for what in ("experiments", "hosts", "policies", "goals", "reasons", "cases")),
@@ -38,6 +42,8 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         f"0 receipt show {PARITY}",
         f"0 receipt validate {a} {PARITY}",
         f"0 receipt show {TIMING}",
+        f"0 receipt validate {TUNE}",
+        f"1 receipt validate {edited}",
         f"1 receipt diff {a} {b}",
         f"0 receipt import {ROOT / 'tests' / 'data' / 'imports' / 'rows.json'}",
         f"0 receipt export {small}",
@@ -57,3 +63,5 @@ def test_reading_and_deciding(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
+    assert f"{TUNE}: valid diffcheck-tune/1; whether the planner makes its plans was not asked" in ran.stdout
+    assert f"{edited}: not valid: random-16x4-L4096-f16, builder w12r4 one-wave: low is stated as 0.5" in ran.stdout
