@@ -143,6 +143,13 @@ def _with_case(tier: str, **changes: Any) -> dict[str, Any]:
     return made
 
 
+def _with_scratch(words: int) -> dict[str, Any]:
+    """With a check of what two splits of eight heads left: a maximum, a sum and 256 words of each."""
+    made = receipt()
+    made["interpreted"]["cases"][0]["checks"].append({**check(True), "name": "scratch", "compared": words})
+    return made
+
+
 def _twice(tier: str) -> dict[str, Any]:
     made = receipt()
     made[tier]["cases"] *= 2
@@ -176,6 +183,21 @@ def _with_plan(**changes: Any) -> dict[str, Any]:
         (_with_case("reference", case={**CASE, "num_q_heads": 7}), "num_q_heads: 7 are no multiple of"),
         (_with_case("reference", case=_with_plan(n_splits=3)), "plan: 3 splits of 64 contradict"),
         (_with_case("reference", case=_with_plan(tile="w4r8")), "plan: a-case's key splitk/1.* contradicts"),
+        (_with_case("interpreted", case={**CASE, "seed": 9}), "a-case: seed 9 contradicts the reference's, 0"),
+        (
+            _with_case("interpreted", case={**CASE, "num_q_heads": 4}),
+            "a-case: check bits of builder against twin compared 2048 words of 1024",
+        ),
+        (_with_check(compared=1), "a-case: check bits of builder against twin compared 1 words of 2048"),
+        (
+            _with_case("reference", checks=[{**check(True), "compared": 2047}]),
+            "a-case: check bits of builder against twin compared 2047 words of 2048",
+        ),
+        (_with_scratch(4127), "a-case: check scratch of builder against twin compared 4127 words of 4128"),
+        (
+            _with_case("interpreted", checks=receipt()["interpreted"]["cases"][0]["checks"] * 2),
+            "a-case: check bits of builder against twin is there twice",
+        ),
         (_with_check(compared=0), "holds: nothing was compared"),
         (_with_check(ratio=1.5), "holds: contradicts an error of 1.5 of its bound"),
         (_with_check(ratio=math.nan), "holds: contradicts an error of nan of its bound"),
@@ -184,6 +206,10 @@ def _with_plan(**changes: Any) -> dict[str, Any]:
 def test_what_a_conclusion_rests_on_must_be_there(made: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         Receipt.model_validate(made)
+
+
+def test_scratch_is_what_every_split_left() -> None:
+    assert Receipt.model_validate(_with_scratch(8 * 2 * (2 + 256))).status == "holds"
 
 
 def test_an_arm_that_did_not_run_needs_no_other_check() -> None:
