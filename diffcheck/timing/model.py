@@ -9,11 +9,22 @@ from typing import Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from diffcheck.arms import ARMS
 from diffcheck.cases import DECODES
+from diffcheck.experiment.model import Whole
+from diffcheck.receipts.ab.samples import Microseconds
 from diffcheck.receipts.cases import CaseFacts
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256, Target
+from diffcheck.receipts.looked_at import wrong_check
 from diffcheck.receipts.metrics import Check
 from diffcheck.receipts.provenance import Tree
+from diffcheck.repeated import first_repeated
+from diffcheck.timing.graph import spread_percent
+from diffcheck.timing.sets import L2_MULTIPLE, count_sets
+
+_ROUNDING = 1e-9
+LAUNCH_FLOOR = "empty"
+"""The floor that reads nothing."""
 
 
 class Variant(Model):
@@ -25,11 +36,11 @@ class Variant(Model):
     """arm: a whole decode; part: one of its launches alone; floor: what no arm can be faster than."""
     detail: str
     ptx_sha256: Sha256
-    calls: Count
+    calls: Whole
     """Calls in one graph."""
-    samples_us: tuple[Real, ...] = Field(min_length=1)
+    samples_us: tuple[Microseconds, ...] = Field(min_length=1)
     """Microseconds a call, one number a replay of the graph, in the order they were taken."""
-    median_us: Real
+    median_us: Microseconds
     """Median of the samples."""
     spread_percent: Real
     """Half the distance between the 10th and the 90th percentile, over the median."""
@@ -37,13 +48,24 @@ class Variant(Model):
     """Bytes of K and V over the median; null for the launch floor."""
 
     @model_validator(mode="after")
-    def _median_follows_from_samples(self) -> Self:
-        expected = statistics.median(self.samples_us)
-        if not expected > 0:
-            raise ValueError(f"samples_us: a median of {expected}; a time is more than 0")
-        if not math.isclose(self.median_us, expected, rel_tol=1e-9):
-            raise ValueError(f"median_us: {self.median_us} contradicts the samples, which say {expected}")
+    def _derived_follows_from_samples(self) -> Self:
+        median, spread = statistics.median(self.samples_us), spread_percent(self.samples_us)
+        if not math.isclose(self.median_us, median, rel_tol=_ROUNDING):
+            raise ValueError(f"median_us: {self.median_us} contradicts the samples, which say {median}")
+        if not math.isclose(self.spread_percent, spread, rel_tol=_ROUNDING, abs_tol=_ROUNDING):
+            raise ValueError(f"spread_percent: {self.spread_percent} contradicts the samples, which say {spread}")
         return self
+
+    def require_speed(self, kv_bytes: int) -> None:
+        """Raise `ValueError` where the bytes a second are not those of K and V over the median."""
+        expected = None if self.name == LAUNCH_FLOOR else kv_bytes / (self.median_us * 1e-6)
+        stated = self.bytes_per_second
+        if expected is None or stated is None:
+            same = stated is expected
+        else:
+            same = math.isclose(stated, expected, rel_tol=_ROUNDING)
+        if not same:
+            raise ValueError(f"bytes_per_second: {stated} of {self.name} contradicts its median, which says {expected}")
 
 
 class TimedCase(Model):
@@ -51,10 +73,10 @@ class TimedCase(Model):
 
     case: CaseFacts
     kv_bytes: Count
-    buffer_sets: Count
+    buffer_sets: Whole
     """Copies of K and V that the calls rotate over."""
     rotated_bytes: Count
-    """Bytes of all sets together, at least three times the L2."""
+    """Bytes of all sets together, at least a hundred times the L2."""
     parity: tuple[Check, ...] = Field(min_length=1)
     """Each arm that promises the reference arm's bits against it, after the timing."""
     variants: tuple[Variant, ...] = Field(min_length=1)
@@ -64,7 +86,46 @@ class TimedCase(Model):
         self.case.require_kv_bytes(self.kv_bytes, DECODES[self.case.stage])
         if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
             raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
+        for variant in self.variants:
+            variant.require_speed(self.kv_bytes)
         return self
+
+    @model_validator(mode="after")
+    def _each_variant_once_over_all_copies(self) -> Self:
+        twice = first_repeated(variant.name for variant in self.variants)
+        if twice is not None:
+            raise ValueError(f"variants: {twice} is there twice")
+        for variant in self.variants:
+            if variant.calls % self.buffer_sets:
+                raise ValueError(
+                    f"calls: {variant.calls} of {variant.name} are no whole passes over {self.buffer_sets} copies"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _parity_is_of_the_arms(self) -> Self:
+        wrong = wrong_check(self.parity, self.case, self.case.plan, self.case.stage)
+        if wrong:
+            raise ValueError(f"parity: {wrong}")
+        arms = [variant.name for variant in self.variants if variant.kind == "arm"]
+        for check in self.parity:
+            if check.name != "bits" or check.a not in arms or _role(check.b) != "reference":
+                raise ValueError(
+                    f"parity: a check {check.name} of {check.a} against {check.b}; allowed: bits of an arm that was "
+                    "timed against the reference"
+                )
+        compared = {check.a for check in self.parity}
+        untold = [name for name in arms if name not in compared and _role(name) == "bits"]
+        if untold:
+            raise ValueError(f"parity: {untold[0]} was timed, and nothing says whether it has the reference's bits")
+        return self
+
+    def require_copies(self, l2_bytes: int) -> None:
+        """Raise `ValueError` where K and V were copied too few times to lie outside the L2."""
+        if self.kv_bytes and self.buffer_sets < (needed := count_sets(self.kv_bytes, l2_bytes)):
+            raise ValueError(
+                f"buffer_sets: {self.buffer_sets} of {self.case.name}; {needed} exceed the L2 {L2_MULTIPLE} times"
+            )
 
 
 class Timing(Model):
@@ -78,7 +139,7 @@ class Timing(Model):
     device: Name
     arch: Target
     sms: Count
-    l2_bytes: Count
+    l2_bytes: Whole
     driver_version: Name
     runtime_version: Name
     cupy_version: Name
@@ -93,3 +154,18 @@ class Timing(Model):
         if self.status != expected:
             raise ValueError(f"status: {self.status} contradicts the cases, which say {expected}")
         return self
+
+    @model_validator(mode="after")
+    def _each_case_once_and_outside_the_l2(self) -> Self:
+        twice = first_repeated(case.case.name for case in self.cases)
+        if twice is not None:
+            raise ValueError(f"cases: {twice} is there twice")
+        for case in self.cases:
+            case.require_copies(self.l2_bytes)
+        return self
+
+
+def _role(name: str) -> str:
+    """Return an arm's role; empty for one that no longer exists, of which nothing can be asked."""
+    arm = ARMS.get(name)
+    return str(arm.role) if arm else ""

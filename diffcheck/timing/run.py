@@ -23,7 +23,7 @@ from diffcheck.planning import plan_for
 from diffcheck.receipts.metrics import Check
 from diffcheck.timing.floors import FLOOR_THREADS, VECTOR_BYTES, empty_ptx, read_ptx
 from diffcheck.timing.graph import Timed, capture, choose_calls, sample_interleaved, spread_percent
-from diffcheck.timing.model import TimedCase, Variant
+from diffcheck.timing.model import LAUNCH_FLOOR, TimedCase, Variant
 from diffcheck.timing.sets import DeviceSets, count_sets, timing_inputs, upload
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def floor_candidates(case: Case, program: Program, sets: DeviceSets, target: str
 
         return Timed(f"read only, {blocks} blocks", enqueue)
 
-    found = [Candidate("floor", "two empty kernels", empty, Timed("empty", two_empty), None)]
+    found = [Candidate("floor", "two empty kernels", empty, Timed(LAUNCH_FLOOR, two_empty), None)]
     for share in FLOOR_BLOCKS_PER_SM:
         detail = f"K and V in one launch, {share} blocks of {FLOOR_THREADS} threads an SM for each"
         found.append(Candidate("floor", detail, read, reading(share * sms), case.kv_bytes))
