@@ -96,7 +96,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. Errors that a user can act on become one line on standard error."""
     command = typer.main.get_command(app)
     try:
-        code = command.main(list(arguments), prog_name="diffcheck", standalone_mode=False)
+        # `obj` is how a command knows its own line, whoever runs it: what it records must be what was asked.
+        code = command.main(list(arguments), prog_name="diffcheck", standalone_mode=False, obj=tuple(arguments))
     except DiffcheckError as error:
         print_error(str(error))
         return BAD_INPUT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from diffcheck.sanitize.run import Asked, run_sanitize, what_is_missing
 
 
 def sanitize_command(
+    context: typer.Context,
     *,
     planted: Annotated[bool, typer.Option("--planted", help="The planted faults. Default: these and --arms.")] = False,
     arms: Annotated[bool, typer.Option("--arms", help="The arms, under all four tools.")] = False,
@@ -57,7 +57,7 @@ def sanitize_command(
     if missing and (require_gpu or not asked.planted):
         raise MissingRequirementError(f"compute-sanitizer cannot run here ({missing})", "run this where it can")
     with terminal.progress(asked.steps(missing), "sanitize") as advance:
-        made = run_sanitize(asked, missing, sys.argv[1:], advance)
+        made = run_sanitize(asked, missing, context.obj, advance)
     show_sanitize(made)
     if receipt is not None:
         write_json(receipt, made)

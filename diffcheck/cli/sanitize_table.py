@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diffcheck import terminal
-from diffcheck.sanitize.model import ArmsResult, PlantedResult, SanitizeReceipt, ToolVerdict, what_fails
+from diffcheck.sanitize.model import ArmsResult, PlantedResult, SanitizeReceipt, ToolVerdict, names_faults, what_fails
 
 _PLANTED_COLUMNS = ("planted", "fault", "machine", "right", "tool", "report", "right ", "")
 _WIDE_ONLY = ("fault", "report")
@@ -23,7 +23,7 @@ def show_sanitize(made: SanitizeReceipt) -> None:
     for result in made.arms:
         for report in (*result.verdict.reports, *filter(None, [result.verdict.problem])):
             out.print(f"{result.verdict.tool}: {report}", style="red", markup=False, soft_wrap=True)
-    for line in what_fails(made.planted, made.arms, asked=made.device is not None):
+    for line in what_fails(made.planted, made.arms, asked=made.device is not None, named=names_faults(made.command)):
         out.print(line, style="red", markup=False, soft_wrap=True)
     if made.missing:
         out.print(f"compute-sanitizer was not asked: {made.missing}", markup=False, soft_wrap=True)

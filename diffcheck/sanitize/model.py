@@ -10,9 +10,10 @@ from typing_extensions import Self
 
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.provenance import Tree
-from diffcheck.sanitize.registry import ToolName
+from diffcheck.repeated import first_repeated
+from diffcheck.sanitize.registry import TOOLS, ToolName
 
-# How many planted faults both sides must report where the tools are there to be asked (fewer when fewer were run).
+# How many planted faults both sides must report where the tools are there to be asked (fewer where few were named).
 AGREEMENTS_WANTED = 10
 
 Agreement: TypeAlias = Literal["agree", "differ", "not-covered", "not-run"]
@@ -131,11 +132,66 @@ class SanitizeReceipt(Model):
         return count_agreements(self.planted)
 
     @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        fault = first_repeated(result.name for result in self.planted)
+        if fault is not None:
+            raise ValueError(f"planted: {fault} is there twice")
+        ran = [result.verdict.tool for result in self.arms]
+        tool = first_repeated(ran)
+        if tool is not None:
+            raise ValueError(f"arms: {tool} is there twice")
+        if ran and set(ran) != set(TOOLS):
+            raise ValueError(f"arms: ran under {', '.join(ran)}; a run is under {', '.join(TOOLS)}")
+        return self
+
+    @model_validator(mode="after")
+    def _all_that_was_asked_for_is_there(self) -> Self:
+        asked = set(self.command)
+        # Neither option asks for both parts.
+        planted, arms = ("--planted" in asked or "--arms" not in asked), ("--arms" in asked or "--planted" not in asked)
+        if bool(self.planted) != planted:
+            raise ValueError(f"planted: {len(self.planted)} faults, and the command {_asks(planted)} them")
+        if bool(self.arms) != (arms and self.device is not None):
+            where = "" if self.device else " on a device"
+            raise ValueError(f"arms: ran under {len(self.arms)} tools, and the command {_asks(arms)} them{where}")
+        return self
+
+    @model_validator(mode="after")
+    def _every_tool_saw_the_same(self) -> Self:
+        for result in self.arms:
+            pairs = [(launched.case, launched.arm) for launched in result.launched]
+            twice = first_repeated(pairs)
+            if twice is not None:
+                raise ValueError(f"launched: {twice[0]} of {twice[1]} is there twice under {result.verdict.tool}")
+        # What ended early has launched fewer, and fails by itself.
+        whole = [result for result in self.arms if result.status == "holds"]
+        for result in whole[1:]:
+            if _launched(result) != _launched(whole[0]):
+                tools = f"{whole[0].verdict.tool} and {result.verdict.tool}"
+                raise ValueError(f"launched: {tools} did not see the same cases of the same arms")
+        return self
+
+    @model_validator(mode="after")
     def _status_follows(self) -> Self:
-        expected = "fails" if what_fails(self.planted, self.arms, asked=self.device is not None) else "holds"
+        named = names_faults(self.command)
+        fails = what_fails(self.planted, self.arms, asked=self.device is not None, named=named)
+        expected = "fails" if fails else "holds"
         if self.status != expected:
             raise ValueError(f"status: {self.status} contradicts the results, which say {expected}")
         return self
+
+
+def names_faults(command: Sequence[str]) -> bool:
+    """Whether a command names the planted faults that it asks for, and does not ask for all."""
+    return any(word.partition("=")[0] == "--name" for word in command)
+
+
+def _asks(wanted: bool) -> str:
+    return "asks for" if wanted else "does not ask for"
+
+
+def _launched(result: ArmsResult) -> set[tuple[str, str]]:
+    return {(launched.case, launched.arm) for launched in result.launched}
 
 
 def count_agreements(planted: Sequence[PlantedResult]) -> int:
@@ -143,8 +199,11 @@ def count_agreements(planted: Sequence[PlantedResult]) -> int:
     return sum(result.agreement == "agree" for result in planted)
 
 
-def what_fails(planted: Sequence[PlantedResult], arms: Sequence[ArmsResult], *, asked: bool) -> list[str]:
-    """Return a line for each thing that does not hold. `asked`: the tools were there to be asked."""
+def what_fails(planted: Sequence[PlantedResult], arms: Sequence[ArmsResult], *, asked: bool, named: bool) -> list[str]:
+    """Return a line for each thing that does not hold.
+
+    `asked`: the tools were there to be asked; `named`: only some of the planted faults were asked for.
+    """
     lines: list[str] = []
     for result in planted:
         if not result.machine_holds:
@@ -154,7 +213,7 @@ def what_fails(planted: Sequence[PlantedResult], arms: Sequence[ArmsResult], *, 
             lines.append(f"{result.name}: {result.tool} does not say what the machine says")
     lines += [f"arms: {result.verdict.tool} does not hold" for result in arms if result.status == "fails"]
     coverable = sum(result.agreement != "not-covered" for result in planted)
-    wanted = min(AGREEMENTS_WANTED, coverable)
-    if asked and count_agreements(planted) < wanted:
+    wanted = min(AGREEMENTS_WANTED, coverable) if named else AGREEMENTS_WANTED
+    if asked and planted and count_agreements(planted) < wanted:
         lines.append(f"planted faults agreed on: {count_agreements(planted)}; wanted: {wanted}")
     return lines

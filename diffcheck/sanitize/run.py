@@ -10,7 +10,7 @@ from diffcheck.executors.gpu import GpuExecutor
 from diffcheck.receipts.provenance import recorded_command, source_tree
 from diffcheck.sanitize.arms import run_arms
 from diffcheck.sanitize.compute_sanitizer import find_sanitizer, sanitizer_version
-from diffcheck.sanitize.model import ArmsResult, Device, SanitizeReceipt, what_fails
+from diffcheck.sanitize.model import ArmsResult, Device, SanitizeReceipt, names_faults, what_fails
 from diffcheck.sanitize.planted import run_planted
 from diffcheck.sanitize.registry import TOOLS, Planted
 from diffcheck.version import tool_version
@@ -54,6 +54,7 @@ def run_sanitize(asked: Asked, missing: str, command: Sequence[str], done: Calla
         gpu = GpuExecutor()
         target, profile = asked.target or gpu.default_target(), asked.profile or gpu.default_profile()
         arms = run_arms(asked.cases, asked.arms, target=target, profile=profile, workers=asked.workers, done=done)
+    fails = what_fails(planted, arms, asked=not missing, named=names_faults(command))
     return SanitizeReceipt(
         version=tool_version(),
         tree=source_tree(),
@@ -63,7 +64,7 @@ def run_sanitize(asked: Asked, missing: str, command: Sequence[str], done: Calla
         missing=missing,
         planted=planted,
         arms=arms,
-        status="fails" if what_fails(planted, arms, asked=not missing) else "holds",
+        status="fails" if fails else "holds",
     )
 
 

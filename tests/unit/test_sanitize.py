@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -207,7 +208,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, faulty: ToolVerdict, right: ToolVerd
 def test_machine_and_tool_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     result = judged(monkeypatch, FOUND, verdict())
     assert (result.agreement, result.machine_faulty.fault) == ("agree", "out-of-bounds")
-    assert what_fails([result], [], asked=True) == []
+    assert what_fails([result], [], asked=True, named=True) == []
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,9 @@ def test_machine_and_tool_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_machine_and_tool_differ(monkeypatch: pytest.MonkeyPatch, faulty: ToolVerdict, right: ToolVerdict) -> None:
     result = judged(monkeypatch, faulty, right)
     assert result.agreement == "differ"
-    assert "global_read_past_end: memcheck does not say what the machine says" in what_fails([result], [], asked=True)
+    assert "global_read_past_end: memcheck does not say what the machine says" in what_fails(
+        [result], [], asked=True, named=True
+    )
 
 
 def test_a_process_that_launched_nothing_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +260,7 @@ def test_arms_hold_when_nothing_is_reported(
     results = arms.run_arms(cases, names, target="sm_90", profile="h200", workers=1, done=done.append)
     assert sorted(done) == ["initcheck", "memcheck", "racecheck", "synccheck"]
     assert [result.status for result in results] == [status] * 4
-    assert len(what_fails([], results, asked=True)) == (4 if status == "fails" else 0)
+    assert len(what_fails([], results, asked=True, named=True)) == (4 if status == "fails" else 0)
 
 
 @pytest.fixture
@@ -314,3 +317,64 @@ def test_a_status_that_contradicts_the_results_is_refused(tmp_path: Path) -> Non
 def test_kept_receipts_can_be_read() -> None:
     for path in EVIDENCE.glob("sanitize*.json"):
         assert SanitizeReceipt.model_validate(json.loads(path.read_text())).status == "holds"
+
+
+KEPT = EVIDENCE / "sanitize-h200.json"
+
+
+def _kept() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(KEPT.read_text())
+    return made
+
+
+def _with(**changes: Any) -> dict[str, Any]:
+    return {**_kept(), **changes}
+
+
+AGREED = [one for one in _kept()["planted"] if one["agreement"] == "agree"]
+
+
+def _launched_less(places: slice) -> dict[str, Any]:
+    made = _kept()
+    made["arms"][1]["launched"] = made["arms"][1]["launched"][places]
+    return made
+
+
+def _launched_twice() -> dict[str, Any]:
+    made = _kept()
+    made["arms"][1]["launched"] *= 2
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        (_with(planted=AGREED[:1] * 10), f"planted: {AGREED[0]['name']} is there twice"),
+        (_with(planted=AGREED[:1]), "status: holds contradicts the results, which say fails"),
+        (_with(planted=AGREED[:9]), "status: holds contradicts the results, which say fails"),
+        (_with(planted=[]), "planted: 0 faults, and the command asks for them"),
+        (_with(arms=[]), "arms: ran under 0 tools, and the command asks for them"),
+        (_with(arms=_kept()["arms"][:1]), "arms: ran under memcheck; a run is under memcheck, racecheck, initcheck, "),
+        (_with(arms=_kept()["arms"][:1] * 4), "arms: memcheck is there twice"),
+        (_with(command=["sanitize", "--arms"]), "planted: 23 faults, and the command does not ask for them"),
+        (_with(command=["sanitize", "--planted"]), "arms: ran under 4 tools, and the command does not ask for them"),
+        (_launched_twice(), "launched: random-8x2-L1-f16 of builder is there twice under racecheck"),
+        (_launched_less(slice(1, None)), "launched: memcheck and racecheck did not see the same cases"),
+    ],
+)
+def test_a_receipt_of_less_than_was_asked_for_is_refused(made: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValidationError, match=wrong):
+        SanitizeReceipt.model_validate(made)
+
+
+@pytest.mark.parametrize("name", [["--name", AGREED[0]["name"]], [f"--name={AGREED[0]['name']}"]])
+def test_fewer_faults_hold_where_the_command_names_them(name: list[str]) -> None:
+    command = ["sanitize", "--planted", *name]
+    assert SanitizeReceipt.model_validate(_with(command=command, planted=AGREED[:1], arms=[])).agreements == 1
+
+
+def test_a_receipt_has_the_command_that_was_run(tmp_path: Path) -> None:
+    path = tmp_path / "sanitize.json"
+    command = ["sanitize", "--planted", "--name", "misaligned_shared", "--receipt", str(path)]
+    assert run(command) == 0
+    assert json.loads(path.read_text())["command"] == [*command[:-1], "sanitize.json"]
