@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -128,6 +130,43 @@ def test_a_status_follows_from_the_results(wrong: BuildResult) -> None:
     Toolchain.model_validate({**made, "status": "holds", "results": [result()]})
     with pytest.raises(ValidationError, match="contradicts the results"):
         Toolchain.model_validate({**made, "status": "holds", "results": [result(), wrong]})
+
+
+KEPT: dict[str, Any] = json.loads((EVIDENCE / "toolchain-h200.json").read_text())
+
+
+def _result(place: int, **changes: Any) -> dict[str, Any]:
+    results = [{**one, **(changes if at == place else {})} for at, one in enumerate(KEPT["results"])]
+    return {**KEPT, "results": results}
+
+
+def _of_all(**changes: Any) -> dict[str, Any]:
+    return {**KEPT, "results": [{**one, **changes} for one in KEPT["results"]]}
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        ({**KEPT, "cases": [*KEPT["cases"], KEPT["cases"][0]]}, f"cases: {KEPT['cases'][0]} is there twice"),
+        ({**KEPT, "results": [*KEPT["results"], KEPT["results"][0]]}, "results: builder by jit is there twice"),
+        (
+            {**KEPT, "results": KEPT["results"][:-1]},
+            "results: oxide ran by jit, .* and builder by jit, cubin-O0, cubin",
+        ),
+        (_of_all(cases=1, programs=1, words=1), "results: builder by jit ran 1 cases of 185"),
+        (_result(3, cases=184), "results: builder by cubin-O2 ran 184 cases of 185"),
+        (_of_all(programs=0), "programs: 0 texts of builder by jit for 185 cases"),
+        (_result(1, programs=16), "results: builder by cubin-O0 ran 16 texts, and builder by jit 17"),
+        (_result(0, words=184), "words: 184 of builder by jit in 185 cases"),
+        (_result(6, words=723_967), "words: 723967 of oxide by cubin-O0, and twice 361984 are of outputs alone"),
+        (_result(7, words=723_968), "words: 723968 of oxide by cubin-O1, and 14341724 of oxide by cubin-O0"),
+        ({**KEPT, "ptxas_version": None}, "ptxas_version: None contradicts the builds"),
+    ],
+)
+def test_a_receipt_of_fewer_cases_or_builds_than_it_names_is_refused(made: dict[str, Any], wrong: str) -> None:
+    assert Toolchain.model_validate(KEPT).status == "holds"
+    with pytest.raises(ValidationError, match=wrong):
+        Toolchain.model_validate(made)
 
 
 @pytest.mark.parametrize(("build", "ptxas"), [("jit", "13.0"), ("cubin-O0", None)])
