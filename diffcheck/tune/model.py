@@ -15,8 +15,10 @@ from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval, Microseconds, Reading
 from diffcheck.receipts.cases import CallFacts, PlanFacts, require_plan_fits
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
+from diffcheck.receipts.looked_at import wrong_check
 from diffcheck.receipts.metrics import Check
 from diffcheck.repeated import first_repeated
+from diffcheck.timing.sets import L2_MULTIPLE, count_sets
 
 SCHEMA = "diffcheck-tune/1"
 MIN_ROUNDS = 12
@@ -122,6 +124,9 @@ class TunedRow(Model):
         _require_once("variants", (one.name for one in self.variants))
         for one in self.variants:
             require_plan_fits(one.name, one.plan, self.case.kv_len)
+            wrong = wrong_check(one.checks, self.case, one.plan)
+            if wrong:
+                raise ValueError(f"{one.name}: {wrong}")
         for arm in {one.arm for one in self.variants}:
             own = [one for one in self.variants if one.arm == arm]
             incumbents = [one for one in own if one.incumbent]
@@ -140,6 +145,11 @@ class TunedRow(Model):
             raise ValueError(f"rounds: {counted} of {len(self.rounds)} count, and {MIN_ROUNDS} are needed")
         if self.rounds and not (self.buffer_sets and self.calls):
             raise ValueError(f"buffer_sets, calls: {self.buffer_sets} and {self.calls} of a row that was timed")
+        if self.rounds and self.calls % self.buffer_sets:
+            raise ValueError(f"calls: {self.calls} are no whole passes over {self.buffer_sets} copies")
+        names = [floor.name for floor in self.floors]
+        if names != (["read"] if self.rounds else []):
+            raise ValueError(f"floors: {', '.join(names) or 'none'} of a row with {len(self.rounds)} rounds")
         return self
 
     @model_validator(mode="after")
@@ -207,6 +217,16 @@ class TuneResult(Model):
                 for one in cases
             ),
         )
+        return self
+
+    @model_validator(mode="after")
+    def _copies_lie_outside_the_l2(self) -> Self:
+        for row in self.rows:
+            needed = count_sets(row.kv_bytes, self.host.l2_bytes)
+            if row.rounds and row.buffer_sets < needed:
+                raise ValueError(
+                    f"buffer_sets: {row.buffer_sets} of {row.case.name}; {needed} exceed the L2 {L2_MULTIPLE} times"
+                )
         return self
 
     @model_validator(mode="after")

@@ -17,6 +17,7 @@ from diffcheck.executors import Executor, get_executor
 from diffcheck.parity.prepare import Prepared
 from diffcheck.receipts.ab.host import HostFacts
 from diffcheck.suites import case
+from diffcheck.timing.sets import count_sets
 from diffcheck.tune.bench import CheckedVariant
 from diffcheck.tune.model import TuneResult
 from diffcheck.tune.run import Asked, run_tune
@@ -63,11 +64,15 @@ class FormulaTuneRow:
     kv_case: Case
     variants: dict[str, Variant]
     speed: Speed
-    buffer_sets: int = 3
-    calls: int = 6
+    buffer_sets: int = field(init=False)
+    calls: int = field(init=False)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
     log: list[list[str]] = field(default_factory=list)
     closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.buffer_sets = count_sets(self.kv_case.kv_bytes, HOST.l2_bytes)
+        self.calls = 2 * self.buffer_sets
 
     def _replay(self, name: str) -> float:
         self.log[-1].append(name)

@@ -81,6 +81,10 @@ def _change(content: Any, **changes: Any) -> None:
     _row(content)["variants"][1].update(changes)
 
 
+def _check(content: Any, **changes: Any) -> None:
+    _row(content)["variants"][1]["checks"][0].update(worst_row=None, **changes)
+
+
 def _case(content: Any, **changes: Any) -> None:
     _row(content)["case"].update(changes)
 
@@ -100,7 +104,7 @@ def _untime(row: Any, arm: str, *, only: bool) -> None:
 
 def _untime_all(content: Any) -> None:
     _untime(_row(content), "builder", only=False)
-    _row(content)["rounds"] = []
+    _row(content).update(rounds=[], floors=[])
 
 
 def _drop(row: Any, kept: int) -> None:
@@ -127,10 +131,19 @@ def _rename(content: Any, **choice: Any) -> None:
 
 
 def _shape(content: Any, **shape: int) -> None:
-    """Give the case another shape, with the bytes that it has."""
+    """Give the case another shape, with the bytes and the words that it has."""
     case = _row(content)["case"]
     case.update(shape)
-    _row(content)["kv_bytes"] = 4 * case["num_kv_heads"] * case["kv_len"] * case["head_dim"]
+    for one in _row(content)["variants"]:
+        for check in one["checks"]:
+            words = case["num_q_heads"] * case["head_dim"]
+            if check["name"] == "scratch":
+                words = case["num_q_heads"] * one["plan"]["n_splits"] * (2 + case["head_dim"])
+            check.update(compared=words, whole=None, worst_row=None)
+            if check["name"] == "oracle":
+                check["ratio"] = check["ratio"] or 0.5
+    kv_bytes = 4 * case["num_kv_heads"] * case["kv_len"] * case["head_dim"]
+    _row(content).update(kv_bytes=kv_bytes, buffer_sets=4000, calls=4000)
 
 
 @cache
@@ -210,7 +223,23 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (lambda c: _row(c)["variants"].append(_row(c)["variants"][1]), "variants: builder w2r2 fixed:2 is there twice"),
     (_untime_all, "one-wave was not timed"),
-    (lambda c: _row(c).update(calls=0), "buffer_sets, calls: 3 and 0 of a row that was timed"),
+    (lambda c: _row(c).update(calls=0), "buffer_sets, calls: 1580 and 0 of a row that was timed"),
+    (lambda c: _row(c).update(buffer_sets=2), "buffer_sets: 2 of random-4x1-L65-f16; 1580 exceed the L2 100 times"),
+    (lambda c: _row(c).update(calls=1581), "calls: 1581 are no whole passes over 1580 copies"),
+    (lambda c: _row(c).update(floors=[]), "floors: none of a row with 20 rounds"),
+    (lambda c: _row(c).update(floors=_row(c)["floors"] * 2), "floors: read, read of a row with 20 rounds"),
+    (
+        lambda c: _row(c)["floors"][0].update(samples_us=[1e9], median_us=1e9),
+        "random-4x1-L65-f16: a floor of 1e+09 µs, and a variant takes 8.9",
+    ),
+    (
+        lambda c: _check(c, compared=1, whole=None),
+        "builder w2r2 fixed:2: check oracle of twin against oracle compared 1 words of 1024",
+    ),
+    (
+        lambda c: _row(c)["variants"][1].update(checks=_row(c)["variants"][1]["checks"] * 2),
+        "builder w2r2 fixed:2: check oracle of twin against oracle is there twice",
+    ),
     (lambda c: c.update(seconds_per_row=-1), "seconds_per_row: -1 is not allowed"),
     (lambda c: c.pop("host"), "host: is missing"),
 ]
