@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from diffcheck.compare import RowMetrics, Verdict
     from diffcheck.compare import Word as ComparedWord
 
-_PERCENT_TOLERANCE, _COSINE_ROUNDING = 1e-9, 1e-9
+_PERCENT_TOLERANCE, _COSINE_ROUNDING, _RELATIVE_ROUNDING = 1e-9, 1e-9, 1e-9
 _BOUNDED = ("oracle", "naive", "split-naive")
 CheckName = Literal["bits", "oracle", "scratch", "naive", "split-naive", "memory", "executes"]
 
@@ -72,7 +73,8 @@ class Metrics(Model):
     max_abs: Real | None
     """Largest absolute difference."""
     max_rel: Real | None
-    """Largest absolute difference over the largest finite magnitude of its row."""
+    """`max_abs` over the largest finite magnitude of what was compared with, in this row or in all rows together;
+    infinite where that is 0 or none."""
     cosine: Real | None
     """Cosine of the two rows."""
     worst: Word | None
@@ -101,7 +103,16 @@ class Metrics(Model):
         apart = [name for name in ("max_ulp", "max_abs", "max_rel", "worst") if getattr(self, name) not in {None, 0}]
         if self.equal == self.words and apart:
             raise ValueError(f"{apart[0]}: must be 0 or null where all {self.words} words are equal")
+        if self.max_abs is not None and self.max_rel is not None and (self.max_abs == 0) != (self.max_rel == 0):
+            raise ValueError(f"max_abs, max_rel: {self.max_abs} and {self.max_rel}; one is 0 where the other is")
         return self
+
+    @property
+    def magnitude(self) -> float | None:
+        """The largest finite magnitude of what was compared with, which the errors imply; null where they do not."""
+        if not self.max_abs or not self.max_rel or math.isnan(self.max_abs) or math.isnan(self.max_rel):
+            return None
+        return self.max_abs / self.max_rel
 
     @classmethod
     def of(cls, row: RowMetrics) -> Metrics:
@@ -171,6 +182,10 @@ class Check(Model):
             raise ValueError("worst_row: more of its words differ than of all rows together")
         if row.max_abs is not None and whole.max_abs is not None and row.max_abs > whole.max_abs:
             raise ValueError(f"worst_row: an error of {row.max_abs} in it, and of {whole.max_abs} in all rows together")
+        # A row's relative error may be the larger one: it is over the row's own largest word.
+        ours, all_rows = row.magnitude, whole.magnitude
+        if ours is not None and all_rows is not None and ours > all_rows * (1 + _RELATIVE_ROUNDING):
+            raise ValueError(f"worst_row: its largest word is {ours} by max_rel, and {all_rows} in all rows together")
         return self
 
     @classmethod

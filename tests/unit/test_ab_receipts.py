@@ -154,6 +154,16 @@ REFUSED: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: _check(c).update(ratio=-1.0), "ratio: -1.0 is no share"),
     (lambda c: _check(c).update(ratio=None), "no ratio says how far"),
     (lambda c: _check(c).update(worst_row={**_whole(c), "max_abs": 9e-4}), "worst_row: an error of 0.0009"),
+    (lambda c: _whole(c).update(max_rel=0.0), "max_abs, max_rel: 2e-07 and 0.0; one is 0 where the other is"),
+    (lambda c: _whole(c).update(max_abs=0.0, max_rel=5.0), "max_abs, max_rel: 0.0 and 5.0; one is 0 where the other"),
+    (
+        lambda c: _check(c).update(worst_row={**_whole(c), "max_rel": 1e-7}),
+        "worst_row: its largest word is 2.0 by max_rel, and 1.0 in all rows together",
+    ),
+    (
+        lambda c: _check(c).update(worst_row={**_whole(c)}, whole={**_whole(c), "max_rel": "Infinity"}),
+        "worst_row: its largest word is 1.0 by max_rel, and 0.0 in all rows together",
+    ),
     (lambda c: _check(c).update(worst_row=check("oracle", "a", "b", 9000)["whole"]), "worst_row: more of its words"),
 ]
 
@@ -164,6 +174,13 @@ def test_what_contradicts_itself_is_refused(change: Callable[[dict[str, Any]], o
     change(content)
     with pytest.raises(ValidationError, match=message):
         AbReceipt.model_validate(content)
+
+
+@pytest.mark.parametrize("changes", [{"max_rel": 4e-7}, {"max_abs": 1e-7}, {"max_rel": "Infinity"}])
+def test_a_row_of_small_words_has_the_larger_relative_error(changes: dict[str, Any]) -> None:
+    content = ab_content("rtx4090", SMALL)
+    _check(content).update(worst_row={**_whole(content), **changes})
+    assert AbReceipt.model_validate(content).rows[0].timing
 
 
 def test_a_row_that_fails_parity_has_no_time() -> None:
