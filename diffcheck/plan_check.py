@@ -23,12 +23,8 @@ TABLE_POLICY = "table"
 """How the policy of a call's row in the tile table is asked for."""
 
 
-class ProfileLike(Protocol):
+class WavesLike(Protocol):
     """The constants of a device that decide splits."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
 
     @property
     def sms(self) -> int:
@@ -37,6 +33,14 @@ class ProfileLike(Protocol):
     @property
     def blocks_per_sm(self) -> int:
         """Blocks that are resident on one of them."""
+
+
+class ProfileLike(WavesLike, Protocol):
+    """The constants of a device that decide a plan."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
 
     @property
     def arch(self) -> int:
@@ -171,7 +175,7 @@ def _keys(plan: WholePlan) -> list[PlanFault]:
     return []
 
 
-def chunk_of(policy: str, kv_len: int, num_kv_heads: int, profile: ProfileLike) -> int:
+def chunk_of(policy: str, kv_len: int, num_kv_heads: int, profile: WavesLike) -> int:
     """Return the keys a split that a policy makes. Raises `ValueError` for one that the contract does not have."""
     waves = profile.sms * profile.blocks_per_sm
     counted = re.fullmatch(r"(fixed|chunk):(\d+)", policy)

@@ -13,7 +13,7 @@ from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import Row
 from diffcheck.receipts.metrics import Check, Metrics
-from diffcheck.subjects.lock import Lock
+from diffcheck.subjects.lock import Lock, Planned
 
 _CODES = {
     "bits": Code.BITS_DIFFER,
@@ -26,6 +26,7 @@ _CODES = {
 }
 _AGAINST_F64 = ("oracle", "naive")
 _OF_OUTPUTS = ("bits", *_AGAINST_F64)
+_OF_PLANS = {"policy": "split policy", "profile": "profile", "chunk": "chunk", "tile": "tile"}
 
 
 def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment, lock: Lock) -> list[Reason]:
@@ -43,7 +44,7 @@ def missing_rows(receipt: AbReceipt, subject: Subject, experiment: Experiment, l
                     remedy=f"diffcheck ab {experiment.name} --host {receipt.host.id or 'ID'}",
                 )
             )
-        elif field := _differs(row, asked, _policies(receipt, asked, lock)):
+        elif field := _differs(row, asked, _plans(receipt, asked, lock)):
             reasons.append(subject.reason(Code.ROW_DIFFERS, f"differs in {field}", row=asked.name))
     return reasons
 
@@ -52,7 +53,7 @@ def asked_rows(receipt: AbReceipt, experiment: Experiment, lock: Lock) -> list[R
     """Return the rows that the experiment asks for, as it asks for them."""
     asked = {row.name: row for row in experiment_rows(experiment)}
     pairs = [(row, asked[row.case.name]) for row in receipt.rows if row.case.name in asked]
-    return [row for row, wanted in pairs if not _differs(row, wanted, _policies(receipt, wanted, lock))]
+    return [row for row, wanted in pairs if not _differs(row, wanted, _plans(receipt, wanted, lock))]
 
 
 def judge_parity(receipt: AbReceipt, subject: Subject, asked: Sequence[Row], policy: Policy) -> list[Reason]:
@@ -80,24 +81,27 @@ def judge_parity(receipt: AbReceipt, subject: Subject, asked: Sequence[Row], pol
     return wrong + limits
 
 
-def _policies(receipt: AbReceipt, asked: ExperimentRow, lock: Lock) -> tuple[str, str]:
-    """Return the split policies that both sides must have on the receipt's device."""
+def _plans(receipt: AbReceipt, asked: ExperimentRow, lock: Lock) -> tuple[Planned, Planned]:
+    """Return the plans that both sides must have on the receipt's device."""
     host = receipt.host
     baseline, candidate = (
-        lock.policy_of(case, host.arch, host.sms) for case in (asked.baseline_case, asked.candidate_case)
+        lock.plan_of(case, host.arch, host.sms) for case in (asked.baseline_case, asked.candidate_case)
     )
     return baseline, candidate
 
 
-def _differs(row: Row, asked: ExperimentRow, policies: tuple[str, str]) -> str:
+def _differs(row: Row, asked: ExperimentRow, plans: tuple[Planned, Planned]) -> str:
     case = asked.baseline_case
     for field in ("num_q_heads", "num_kv_heads", "head_dim", "kv_len", "storage", "layout", "generator", "seed"):
         if getattr(row.case, field) != getattr(case, field):
             return field
     if (row.baseline.arm, row.candidate.arm) != (asked.baseline, asked.candidate):
         return "arms"
-    if (row.baseline.plan.policy, row.candidate.plan.policy) != policies:
-        return "split policy"
+    for side, plan in zip((row.baseline, row.candidate), plans, strict=True):
+        for field, words in _OF_PLANS.items():
+            stated, wanted = getattr(side.plan, field), getattr(plan, field)
+            if stated != wanted:
+                return f"{words} of {side.arm}: {stated}, and the planner gives {wanted}"
     return "" if row.kv_bytes == case.kv_bytes else "kv_bytes"
 
 

@@ -67,3 +67,13 @@ def builder_ptx_sha256() -> dict[str, str]:
 
     targets = py_builder_kernel.TARGETS
     return {target: digest.of_text(py_builder_kernel.build_module(None, target).text) for target in targets}
+
+
+def profile_constants() -> list[dict[str, str | int]]:
+    """Return, for each device that the planner knows, what decides its splits and tiles."""
+    from rust_kernel import plan
+
+    return [
+        {"name": one.name, "arch": f"sm_{one.arch}", "sms": one.sms, "blocks_per_sm": one.blocks_per_sm}
+        for one in plan.profiles()
+    ]

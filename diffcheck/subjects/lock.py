@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
 from diffcheck import digest
 from diffcheck.cases import Case
 from diffcheck.errors import DiffcheckError
-from diffcheck.plan_check import TABLE_POLICY, choice_of
-from diffcheck.planning import planner_profiles, profile_for
-from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
+from diffcheck.experiment.model import Whole
+from diffcheck.plan_check import TABLE_POLICY, choice_of, chunk_of
+from diffcheck.planning import profile_for
+from diffcheck.receipts.fields import Model, Name, Sha256, Target
 from diffcheck.receipts.write import write_json
-from diffcheck.subjects.computed import builder_ptx_sha256, plans_sha256, tile_table_sha256, tile_table_text
+from diffcheck.subjects.computed import (
+    builder_ptx_sha256,
+    plans_sha256,
+    profile_constants,
+    tile_table_sha256,
+    tile_table_text,
+)
 from diffcheck.subjects.sources import CONTRACT, locked_sources, root
 
 RENEW = "diffcheck subjects --update"
@@ -25,7 +32,18 @@ class Profile(Model):
 
     name: Name
     arch: Target
-    sms: Count
+    sms: Whole
+    blocks_per_sm: Whole
+    """Blocks that are resident on a multiprocessor."""
+
+
+class Planned(NamedTuple):
+    """What decides the bits of a case on a device; splits follow from the chunk."""
+
+    profile: str
+    policy: str
+    tile: str
+    chunk: int
 
 
 class Lock(Model):
@@ -50,13 +68,20 @@ class Lock(Model):
         """Return the name of the profile that a device's calls are planned with."""
         return profile_for(arch, sms, ((one.name, one.arch, one.sms) for one in self.profiles))
 
-    def policy_of(self, case: Case, arch: str, sms: int) -> str:
-        """Return the split policy that a case has on a device: its own, or that of the tile table's row."""
-        if case.policy != TABLE_POLICY:
-            return case.policy
+    def plan_of(self, case: Case, arch: str, sms: int) -> Planned:
+        """Return how the planner plans a case on a device, by the rules of `diffcheck.plan_check`.
+
+        Raises `DiffcheckError` for a case that it has no plan of.
+        """
         name = self.profile_of(arch, sms)
-        planned = next(one.arch for one in self.profiles if one.name == name)
-        return choice_of(self.tiles, int(planned.removeprefix("sm_")), case).policy
+        profile = next(one for one in self.profiles if one.name == name)
+        try:
+            chosen = choice_of(self.tiles, int(profile.arch.removeprefix("sm_")), case)
+            policy = chosen.policy if case.policy == TABLE_POLICY else case.policy
+            chunk = chunk_of(policy, case.kv_len, case.num_kv_heads, profile)
+        except ValueError as error:
+            raise DiffcheckError(f"{case.name} has no plan on {arch}: {error}") from error
+        return Planned(name, policy, chosen.tile, chunk)
 
     def moved(self) -> tuple[str, ...]:
         """The sources that are here and are no longer those that the values were computed from."""
@@ -85,7 +110,7 @@ def computed_lock() -> Lock:
         tile_table_sha256=tile_table_sha256(),
         plans_sha256=plans_sha256(),
         builder_ptx=builder_ptx_sha256(),
-        profiles=tuple(Profile(name=name, arch=arch, sms=sms) for name, arch, sms in planner_profiles()),
+        profiles=tuple(Profile.model_validate(one) for one in profile_constants()),
         tiles=tile_table_text(),
     )
 

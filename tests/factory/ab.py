@@ -25,12 +25,13 @@ from diffcheck.ab.run import SEED
 from diffcheck.ab.sampler import WARM_UP
 from diffcheck.ab.schedule import balanced_orders
 from diffcheck.ab.stats import CONFIDENCE, CONTROL_CONFIDENCE, RESAMPLES, interval_of
+from diffcheck.cases import Case
 from diffcheck.experiment.load import LoadedExperiment, data_folder, load_experiment
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.rows import ExperimentRow, experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.canonical import DIGEST_KEY, content_digest
-from diffcheck.subjects.lock import read_lock
+from diffcheck.subjects.lock import Lock, read_lock
 from diffcheck.subjects.tree import newest_target, tree_subjects
 from diffcheck.timing.sets import count_sets
 
@@ -166,24 +167,34 @@ def row_us(host: str, row: ExperimentRow, what: str = "") -> float:
     return own_us(host, f"{row.name}{what}", 2.0 + row.baseline_case.kv_bytes / 3.0e6)
 
 
+@lru_cache(maxsize=1)
+def _lock() -> Lock:
+    return read_lock()
+
+
+def plan_content(host: str, case: Case) -> Content:
+    """The plan that a host's calls get; one that is not listed is an RTX 4090."""
+    arch = HOSTS.get(host, "sm_89")
+    profile, policy, tile, chunk = _lock().plan_of(case, arch, DEVICES[arch][1])
+    return {
+        "key": f"splitk/1|{profile}|{policy}|chunk={chunk}|{tile}v8",
+        "profile": profile,
+        "policy": policy,
+        "chunk": chunk,
+        "n_splits": -(-case.kv_len // chunk),
+        "tile": tile,
+    }
+
+
 def row_content(
     host: str, row: ExperimentRow, relation: str, ratio: float = 0.99, blocks: int = 20, *, seed: int = SEED
 ) -> Content:
     """One timed row."""
     case = row.baseline_case
     microseconds = row_us(host, row)
-    profile = host if host in HOSTS else "rtx4090"
-    plan = {
-        "key": f"splitk/1|{profile}|one-wave|chunk=125|w12r4v8",
-        "profile": profile,
-        "policy": "one-wave",
-        "chunk": 125,
-        "n_splits": -(-case.kv_len // 125),
-        "tile": "w12r4",
-    }
     sets = count_sets(case.kv_bytes, L2_BYTES)
     calls = -(-100 // sets) * sets
-    arm = {"plan": plan, "entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": calls}
+    arm = {"entries": [f"partial_{case.storage}_g{case.group_size}", "reduce"], "calls": calls}
     modules = [digest.of_text(f"{name} {arm['entries']}") for name in (row.baseline, row.candidate)]
     return {
         "case": {
@@ -202,8 +213,18 @@ def row_content(
         "kv_bytes": case.kv_bytes,
         "buffer_sets": sets,
         "rotated_bytes": sets * case.kv_bytes,
-        "baseline": {"arm": row.baseline, "ptx_sha256": modules[0], **copy.deepcopy(arm)},
-        "candidate": {"arm": row.candidate, "ptx_sha256": modules[1], **copy.deepcopy(arm)},
+        "baseline": {
+            "arm": row.baseline,
+            "ptx_sha256": modules[0],
+            "plan": plan_content(host, row.baseline_case),
+            **copy.deepcopy(arm),
+        },
+        "candidate": {
+            "arm": row.candidate,
+            "ptx_sha256": modules[1],
+            "plan": plan_content(host, row.candidate_case),
+            **copy.deepcopy(arm),
+        },
         "parity": parity(row, relation),
         "timing": comparison(microseconds, ratio, blocks=blocks, seed=seed),
         "above_peak": False,
@@ -284,7 +305,7 @@ def ab_content(
     arch = HOSTS.get(host, "sm_89")
     device, sms = DEVICES[arch]
     arms = list(dict.fromkeys(arm for row in rows for arm in (row.baseline, row.candidate)))
-    subjects = tree_subjects(arms, newest_target(arch, read_lock()))
+    subjects = tree_subjects(arms, newest_target(arch, _lock()))
     long = next((row for row in rows if row.baseline_case.kv_len >= 60_000), rows[-1])
     command = ["ab", content.name, "--host", host]
     blocks = content.budget.min_blocks

@@ -214,6 +214,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(Code.ROW_DIFFERS, lambda c: _first(c)["case"].update(seed=1), "HOLD"),
     Fault(Code.ROW_DIFFERS, lambda c: replan(c, 0, policy="note"), "HOLD"),
     Fault(Code.ROW_DIFFERS, _planned_for_another_device, "HOLD"),
+    Fault(Code.ROW_DIFFERS, lambda c: replan(c, 0, chunk=1), "HOLD"),
+    Fault(Code.ROW_DIFFERS, lambda c: replan(c, 0, tile="w1r1"), "HOLD"),
     Fault(Code.ROW_DIFFERS, lambda c: c["host"].update(sms=114), "HOLD"),
     Fault(Code.TREE_DIRTY, lambda c: c["tool"]["source"].update(dirty=True, dirty_paths=["a.py"]), "HOLD"),
     Fault(
@@ -288,6 +290,25 @@ def test_a_fault_of_a_required_host(fault: Fault, tmp_path: Path) -> None:
     rule = next(rule for rule in RULES if rule.code is fault.code)
     assert reason.severity in {rule.required, rule.advisory}
     assert reason.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"chunk": 1}, "differs in chunk of builder: 1, and the planner gives 128"),
+        ({"chunk": 4096}, "differs in chunk of builder: 4096, and the planner gives 128"),
+        ({"tile": "w1r1"}, "differs in tile of builder: w1r1, and the planner gives w8r4"),
+        ({"policy": "note"}, "differs in split policy of builder: note, and the planner gives one-wave"),
+    ],
+)
+def test_a_plan_that_the_planner_does_not_make_is_named(changes: Content, message: str, tmp_path: Path) -> None:
+    altered = ab_content("rtx4090", SMALL)
+    for row in range(len(altered["rows"])):
+        replan(altered, row, **changes)
+    decision = verdict_of([found(altered, tmp_path), found(ab_content("gb10", SMALL), tmp_path)])
+    assert decision.verdict == "HOLD"
+    (first, *_) = [reason for reason in decision.reasons if reason.code is Code.ROW_DIFFERS]
+    assert first.message == message
 
 
 @pytest.mark.parametrize("fault", [one for one in FAULTS if not one.policy], ids=lambda fault: fault.code.value)
@@ -387,7 +408,8 @@ def _copy_as(host: str, content: Content) -> Content:
     made: Content = json.loads(json.dumps(content))
     made.update(host=own["host"], subjects=own["subjects"])
     for row in (0, 1):
-        replan(made, row, profile=host)
+        for side in ("baseline", "candidate"):
+            made["rows"][row][side]["plan"] = own["rows"][row][side]["plan"]
     return made
 
 

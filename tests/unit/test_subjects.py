@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import diffcheck
 from diffcheck import digest
+from diffcheck.cases import Case, Storage
 from diffcheck.cli.main import run
 from diffcheck.errors import BadInputError, DiffcheckError
+from diffcheck.planning import plan_for
 from diffcheck.subjects import lock as lock_module
 from diffcheck.subjects import tree
-from diffcheck.subjects.lock import RENEW, computed_lock, read_lock
+from diffcheck.subjects.lock import RENEW, Profile, computed_lock, read_lock
 from diffcheck.subjects.sources import NO_TIMING, TIMING_SOURCES, locked_sources
 from diffcheck.subjects.tree import newest_target, run_subjects, tree_subjects
+from diffcheck.suites import GEOMETRIES, RUNG_LENGTHS
 
 
 def test_the_lock_is_that_of_this_tree() -> None:
@@ -53,6 +57,23 @@ def test_each_target_has_its_own_ptx() -> None:
 def test_arms_of_one_builder_share_its_module() -> None:
     first, second = tree_subjects(("naive", "builder"), "sm_90").ptx
     assert first.sha256 == second.sha256
+
+
+@pytest.mark.parametrize("profile", read_lock().profiles, ids=lambda one: one.name)
+@pytest.mark.parametrize("policy", ["table", "note", "three-quarter-wave", "fixed:9", "chunk:77"])
+@pytest.mark.parametrize("storage", ["f16", "f32"])
+def test_the_lock_plans_as_the_planner_does(profile: Profile, policy: str, storage: Storage) -> None:
+    for heads, kv_len in product(GEOMETRIES, (1, *RUNG_LENGTHS)):
+        case = Case("c", *heads, kv_len, storage, "random", "bound", policy=policy)
+        made = plan_for(case, profile.name)
+        expected = (profile.name, made.policy, made.tile.name, made.chunk)
+        assert read_lock().plan_of(case, profile.arch, profile.sms) == expected
+
+
+def test_a_case_without_a_plan_is_one_line() -> None:
+    case = Case("c", 64, 4, 4096, "f16", "random", "bound")
+    with pytest.raises(DiffcheckError, match="c has no plan on sm_90: tiles: 0 rows fit c on sm_90"):
+        read_lock().plan_of(case, "sm_90", 132)
 
 
 @pytest.mark.parametrize(
