@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from diffcheck.arms import get_arm
+from diffcheck.arms import ARMS, get_arm
 from diffcheck.decide.reasons import Code, Reason, Subject
 from diffcheck.experiment.model import Experiment
 from diffcheck.experiment.policy import Accuracy, Policy
@@ -26,6 +26,7 @@ _CODES = {
 }
 _AGAINST_F64 = ("oracle", "naive")
 _OF_OUTPUTS = ("bits", *_AGAINST_F64)
+_REFERENCES = tuple(name for name, arm in ARMS.items() if arm.role == "reference")
 _OF_PLANS = {"policy": "split policy", "profile": "profile", "chunk": "chunk", "tile": "tile"}
 
 
@@ -157,10 +158,9 @@ def _missing(row: Row) -> Iterator[str]:
 
 def _bits_compared(checks: tuple[Check, ...], one: str, other: str) -> bool:
     pairs = {frozenset((check.a, check.b)) for check in checks if check.name == "bits"}
-    # Equal bits to one reference are equal bits.
-    third = {name for pair in pairs for name in pair} - {one, other}
+    # Equal bits to the reference are equal bits. Another arm may be anything, one that does not exist too.
     return frozenset((one, other)) in pairs or any(
-        {frozenset((one, name)), frozenset((other, name))} <= pairs for name in third
+        {frozenset((one, name)), frozenset((other, name))} <= pairs for name in _REFERENCES
     )
 
 

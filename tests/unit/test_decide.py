@@ -292,25 +292,6 @@ def test_a_fault_of_a_required_host(fault: Fault, tmp_path: Path) -> None:
     assert reason.message
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"chunk": 1}, "differs in chunk of builder: 1, and the planner gives 128"),
-        ({"chunk": 4096}, "differs in chunk of builder: 4096, and the planner gives 128"),
-        ({"tile": "w1r1"}, "differs in tile of builder: w1r1, and the planner gives w8r4"),
-        ({"policy": "note"}, "differs in split policy of builder: note, and the planner gives one-wave"),
-    ],
-)
-def test_a_plan_that_the_planner_does_not_make_is_named(changes: Content, message: str, tmp_path: Path) -> None:
-    altered = ab_content("rtx4090", SMALL)
-    for row in range(len(altered["rows"])):
-        replan(altered, row, **changes)
-    decision = verdict_of([found(altered, tmp_path), found(ab_content("gb10", SMALL), tmp_path)])
-    assert decision.verdict == "HOLD"
-    (first, *_) = [reason for reason in decision.reasons if reason.code is Code.ROW_DIFFERS]
-    assert first.message == message
-
-
 @pytest.mark.parametrize("fault", [one for one in FAULTS if not one.policy], ids=lambda fault: fault.code.value)
 def test_a_fault_of_an_advisory_host(fault: Fault, tmp_path: Path) -> None:
     altered = ab_content("h200", SMALL)
