@@ -127,6 +127,30 @@ def test_a_file_without_times_of_the_operator_is_refused_in_one_line(text: str, 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["sinks", "max_bias", "logit_softcap"])
+def test_what_is_no_number_is_refused_as_the_file_is_read(name: str, tmp_path: Path) -> None:
+    line = f"llama-cpp, {name} of FLASH_ATTN_EXT: 'yes' is not allowed; allowed: a number"
+    with pytest.raises(BadInputError, match=f"^{line}$"):
+        read(tmp_path, sql(parameters(changes={name: "yes"})))
+
+
+@pytest.mark.parametrize("second", ["12.500000", "13.500000"])
+def test_one_line_twice_is_refused(second: str, tmp_path: Path) -> None:
+    line = r"kv=4096,.* is not allowed; allowed: one time of it, and two are of CUDA, NVIDIA H200$"
+    with pytest.raises(BadInputError, match=line):
+        read(tmp_path, sql(parameters()) + sql(parameters(60000)) + sql(parameters(), second))
+    other = sql(parameters(), second, device_description="NVIDIA A100")
+    assert column(read(tmp_path, sql(parameters()) + other))[0].median_us == 12.5
+
+
+@pytest.mark.parametrize("masks", [("0", "1"), ("1", "0")])
+def test_of_two_lines_of_one_shape_the_fastest_is_taken_and_named(masks: tuple[str, str], tmp_path: Path) -> None:
+    times = {"0": "11.500000", "1": "12.500000"}
+    text = "".join(sql(parameters(changes={"mask": mask}), times[mask]) for mask in masks)
+    short = column(read(tmp_path, text))[0]
+    assert (short.median_us, short.version) == (11.5, f"{COMMIT}, the fastest of 2: mask=0")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="No such file"):
         read_llama_cpp(tmp_path / "none.sql")

@@ -3,12 +3,15 @@
 Two of its forms say how long an operator took: `--output sql`, which names the commit that was built, and the
 console's, which does not, so that the user has to. `--output csv` has neither times nor commit. The benchmark runs an
 operator on the same K and V again and again, so short contexts come from the L2: the column informs and no more.
+
+Of several lines that are a row's decode (with a mask and without, say) the fastest is taken, as a peer is held to the
+best that it has, and the column's version says by which parameters. One line twice is refused: which to believe?
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from diffcheck.errors import BadInputError
 from diffcheck.receipts.ab.model import AbReceipt
 from diffcheck.receipts.ab.rows import PeerRow, Row, RowCase
 from diffcheck.regular_file import read_regular
+from diffcheck.repeated import first_repeated
 
 NAME = "llama.cpp"
 OPERATOR = "FLASH_ATTN_EXT"
@@ -29,6 +33,8 @@ _BACKEND = re.compile(r"Backend \d+/\d+: (\S+)")
 _DEVICE = re.compile(r"Device description: (.+)")
 _PARAMETER = re.compile(r"(\w+)=(\[[^]]*\]|[^,]*)")
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_ADDED = ("sinks", "max_bias", "logit_softcap")
+"""What an operator may do beside the decode; each is a number, and 0 where it does not."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Measured:
     device: str
     """Empty where the benchmark did not say."""
 
+    def words(self, names: Iterable[str] | None = None) -> str:
+        """Return the parameters, or the named ones, as the benchmark writes them."""
+        kept = self.parameters if names is None else names
+        return ",".join(f"{name}={self.parameters.get(name, '')}" for name in kept)
+
     def is_of(self, case: RowCase) -> bool:
         """Whether it is the decode of a row: heads, head_dim, keys and storage are the same, and nothing is added.
 
@@ -54,7 +65,7 @@ class Measured:
         wanted |= dict.fromkeys(("type_K", "type_V") if "type_K" in said else ("type_KV",), case.storage)
         group = case.num_q_heads // case.num_kv_heads
         shared = said.get("nr23", f"[{said.get('nr', '1')},1]") == f"[{group},1]"
-        plain = all(float(said.get(name, "0")) == 0.0 for name in ("sinks", "max_bias", "logit_softcap"))
+        plain = all(float(said.get(name, "0")) == 0.0 for name in _ADDED)
         return shared and plain and all(said.get(name) == value for name, value in wanted.items())
 
 
@@ -74,6 +85,10 @@ def read_llama_cpp(path: Path, commit: str | None = None) -> tuple[Measured, ...
             raise BadInputError("llama-cpp", str(path), "the SQL form, or the console's with --llama-cpp-commit")
         if commit is not None and not (one.commit.startswith(commit) or commit.startswith(one.commit)):
             raise BadInputError("llama-cpp-commit", commit, f"{one.commit}, which the file names")
+    twice = first_repeated((one.words(), one.backend, one.device, one.commit) for one in found)
+    if twice is not None:
+        where = f"{twice[1] or 'a backend without a name'}, {twice[2] or 'a device without a name'}"
+        raise BadInputError("llama-cpp", f"{OPERATOR}({twice[0]})", f"one time of it, and two are of {where}")
     return found
 
 
@@ -98,15 +113,24 @@ def _peer(row: Row, receipt: AbReceipt, measured: Sequence[Measured]) -> PeerRow
     if not here or row.timing is None:
         why = "on another device" if on_cuda else "on no CUDA device" if shaped else "not measured in this shape"
         return PeerRow(name=NAME, version=commits, samples_us=(), median_us=None, ratio=None, reason=why)
-    us = here[0].us
+    best = min(here, key=lambda one: one.us)
     return PeerRow(
         name=NAME,
-        version=here[0].commit,
-        samples_us=(us,),
-        median_us=us,
-        ratio=us / row.timing.baseline_us,
+        version=f"{best.commit}{_chosen(best, here)}",
+        samples_us=(best.us,),
+        median_us=best.us,
+        ratio=best.us / row.timing.baseline_us,
         reason=None,
     )
+
+
+def _chosen(best: Measured, here: Sequence[Measured]) -> str:
+    """Return in words which line was taken of several; empty where there is one."""
+    if len(here) == 1:
+        return ""
+    names = dict.fromkeys(name for one in here for name in one.parameters)
+    unlike = [name for name in names if len({one.parameters.get(name) for one in here}) > 1]
+    return f", the fastest of {len(here)}: {best.words(unlike) or best.backend}"
 
 
 def _text(path: Path) -> str:
@@ -144,5 +168,14 @@ def _measured(parameters: str, us: str, commit: str, backend: str, said: dict[st
         return
     # A case that was skipped has a time of 0.
     if 0.0 < time_us < float("inf"):
-        device = said.get("device_description", "")
-        yield Measured(dict(_PARAMETER.findall(parameters)), time_us, commit, backend, device)
+        device, named = said.get("device_description", ""), dict(_PARAMETER.findall(parameters))
+        for name in _ADDED:
+            _require_number(name, named.get(name, "0"))
+        yield Measured(named, time_us, commit, backend, device)
+
+
+def _require_number(name: str, text: str) -> None:
+    try:
+        float(text)
+    except ValueError as error:
+        raise BadInputError(f"llama-cpp, {name} of {OPERATOR}", text, "a number") from error
