@@ -19,6 +19,7 @@ from diffcheck.receipts.provenance import recorded_command
 if TYPE_CHECKING:
     from diffcheck.ab.gpu import GpuBench
     from diffcheck.ab.peers.llama_cpp import Measured
+    from diffcheck.experiment.hosts import Host
     from diffcheck.receipts.ab.model import AbReceipt
     from diffcheck.selftest.model import SelfTest, SelfTestNotRun
 
@@ -65,9 +66,10 @@ def ab_command(
     lengths = _lengths(rungs)
     select_rungs(experiment_rows(asked.content), lengths)
     imported = _llama_cpp(llama_cpp, llama_cpp_commit)
+    listed = None if host is None else _listed(host)
+    check_files(output)
     bench = GpuBench(tiles=load_tiles(tiles))
-    arch = bench.host(None).arch
-    _check_host(host, arch)
+    _check_arch(listed, bench.host(None).arch)
     path = output or Path("evidence") / asked.content.name / f"{host or _slug(bench.host(None).device)}.json"
     check_files(path)
     with gpu_lock(lock_path(lock, bench.pci_address)):
@@ -141,15 +143,18 @@ def _lengths(text: str | None) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
-def _check_host(host: str | None, arch: str) -> None:
-    if host is None:
-        return
+def _listed(host: str) -> Host:
     hosts = load_hosts()
     known = hosts.find(host)
     if known is None:
         raise BadInputError("host", host, ", ".join(one.id for one in hosts.hosts))
-    if known.arch != arch:
-        raise DiffcheckError(f"host: {host} is listed with {known.arch}, and this GPU is {arch}; name a host of {arch}")
+    return known
+
+
+def _check_arch(host: Host | None, arch: str) -> None:
+    if host is not None and host.arch != arch:
+        listed = f"host: {host.id} is listed with {host.arch}"
+        raise DiffcheckError(f"{listed}, and this GPU is {arch}; name a host of {arch}")
 
 
 def _slug(device: str) -> str:

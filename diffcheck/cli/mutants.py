@@ -19,7 +19,7 @@ _OUTCOMES: tuple[Outcome, ...] = ("equivalent", "justified", "survived", "contra
 def mutants_command(
     *,
     sample: Annotated[int, typer.Option("--sample", metavar="N", help="How many mutants to draw.")] = 500,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed draws other mutants.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Another seed draws other mutants.")] = 0,
     arms: Arms = None,
     operators: Annotated[
         list[str] | None,
@@ -32,13 +32,13 @@ def mutants_command(
     target: Annotated[
         str, typer.Option("--target", metavar="sm_XX", help="The architecture whose kernels are changed.")
     ] = "sm_90",
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Mutants at a time. 0: one a core.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Mutants at a time. 0: one a core.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="Print every mutant, not only those that survive.")] = False,
     json: JsonFile = None,
 ) -> None:
     """Make mutants of both arms' PTX at random, and count how many the checks catch.
 
-    Exit code 1: fewer than 98 % of those that are not equivalent were caught.
+    Exit code 1: fewer than 98 % of those that are not equivalent were caught, or there is none but those.
     """
     check_files(json)
     choice = Choice(
@@ -69,15 +69,20 @@ def _print(run: GeneratedRun, every: bool) -> None:
             out.print(text, style="red", markup=False, soft_wrap=True)
     counts = Counter(mutant.outcome for mutant in run.mutants)
     same = counts["equivalent"] + counts["justified"]
-    # Cut, not rounded: 97.99 % is not 98.0 %.
-    percent = int(run.kill_percent * 100) / 100
     out.print(
         f"seed {run.seed}, {run.target}: {len(run.mutants)} planted, {same} equivalent, {counts['killed']} killed, "
-        f"{counts['survived']} survived: {percent:.2f} % of those that are not equivalent "
-        f"(at least {run.required_percent:g} %): ",
+        f"{counts['survived']} survived: {_judgement(run, same)}: ",
         terminal.status_text(run.status == "holds"),
         sep="",
     )
+
+
+def _judgement(run: GeneratedRun, same: int) -> str:
+    if same == len(run.mutants):
+        return "nothing was left to judge; draw more (--sample)"
+    # Cut, not rounded: 97.99 % is not 98.0 %.
+    percent = int(run.kill_percent * 100) / 100
+    return f"{percent:.2f} % of those that are not equivalent (at least {run.required_percent:g} %)"
 
 
 def _by_operator(run: GeneratedRun) -> tuple[list[str], list[list[object]]]:

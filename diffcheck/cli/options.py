@@ -125,6 +125,14 @@ def choose_profile(profile: str) -> str:
     return choose("profile", profile, [known.name for known in plan.profiles()])
 
 
+def check_target_and_profile(target: str | None, profile: str | None) -> None:
+    """Refuse names that do not exist before a device is looked for, which has defaults for those that are not given."""
+    if target is not None:
+        choose_target(target)
+    if profile is not None:
+        choose_profile(profile)
+
+
 def check_files(*files: Path | None) -> None:
     """Refuse files that could not be written before any work is done. Raises `BadInputError`."""
     wanted = [file for file in files if file is not None]

@@ -23,6 +23,7 @@ from diffcheck.cli.options import (
     Target,
     TilesFile,
     check_files,
+    check_target_and_profile,
     choose_build,
     choose_of_suites,
     choose_profile,
@@ -83,11 +84,12 @@ def parity_command(
     check_files(json, receipt)
     cases, table = choose_of_suites(suite, case), load_tiles(tiles)
     chosen_build = choose_build("jit" if build is None else build)
+    arms, others = select_arms(arm or []), [choose_target(name) for name in unlike or []]
+    check_target_and_profile(target, profile)
     selected, notes = select_executors(executor)
     executors = built(selected, chosen_build) if build is not None else selected
     executors = scheduled(executors, schedule) if schedule is not None else executors
-    arms, setups = select_arms(arm or []), _setups(executors, target, profile)
-    others = [choose_target(name) for name in unlike or []]
+    setups = _setups(executors, target, profile)
     for setup in setups if others else []:
         cases = only_unlike(cases, arms, setup.target, others, setup.profile, tiles=table)
     request = Request(cases, arms, reference_arm(), setups, table)

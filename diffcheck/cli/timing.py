@@ -18,6 +18,7 @@ from diffcheck.cli.options import (
     Target,
     TilesFile,
     check_files,
+    check_target_and_profile,
     choose_cases,
     choose_profile,
     choose_target,
@@ -53,21 +54,22 @@ def timing_command(
     reading the bytes of K and V only. Does not hold when a timed result has not the twin's bits.
     """
     check_files(json)
+    cases, arms, table = choose_cases(suite, case, default="rungs"), select_arms(arm or ["builder"]), load_tiles(tiles)
+    require_dense(cases)
+    require_exact(arms)
+    check_target_and_profile(target, profile)
     executor = GpuExecutor()
     availability = executor.available()
     if not availability:
         raise MissingRequirementError(f"timing needs a GPU ({availability.reason})", "run it where there is one")
-    cases = choose_cases(suite, case, default="rungs")
-    require_dense(cases)
     settings = Settings(
         target=choose_target(executor.default_target() if target is None else target),
         profile=choose_profile(executor.default_profile() if profile is None else profile),
         rounds=rounds,
         pause_s=pause,
-        tiles=load_tiles(tiles),
+        tiles=table,
     )
-    arms, reference = select_arms(arm or ["builder"]), reference_arm()
-    require_exact(arms)
+    reference = reference_arm()
     timed: list[TimedCase] = []
     with terminal.progress(len(cases), "timing") as advance:
         for chosen in cases:

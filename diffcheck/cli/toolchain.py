@@ -16,6 +16,7 @@ from diffcheck.cli.options import (
     Profile,
     Target,
     check_files,
+    check_target_and_profile,
     choose_build,
     choose_of_suites,
     choose_profile,
@@ -61,6 +62,7 @@ def toolchain_command(
     builds = [choose_build(name) for name in dict.fromkeys(build or BUILDS)]
     cases = choose_of_suites(suite, case, default=("quick", "faults"))
     arms = select_arms(arm or ["builder", "oxide"])
+    check_target_and_profile(target, profile)
     executor = GpuExecutor()
     availability = executor.available()
     if not availability:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from diffcheck.cases import Case
+from diffcheck.cli.main import run as command
 from diffcheck.errors import BadInputError, DiffcheckError
 from diffcheck.receipts.metrics import Check
 from diffcheck.selftest.generated.model import GeneratedResult, GeneratedRun, Outcome, kill_percent, status_of
@@ -158,6 +159,37 @@ def test_a_check_that_fails_on_what_is_called_equivalent_refutes_the_rule() -> N
     assert {mutant.evidence for mutant in refuted} == {"on 8 cases"}
     assert {mutant.evidence for mutant in run.mutants if mutant.outcome == "killed"} == {"on all cases"}
     assert (run.status, run.kill_percent) == ("fails", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"equivalent": 2, "justified": 1}, "3 equivalent, 0 killed, 0 survived: nothing was left to judge; draw more"),
+        ({"equivalent": 1, "survived": 1}, "1 equivalent, 0 killed, 1 survived: 0.00 % of those that are not equiva"),
+        (
+            {"killed": 2},
+            "0 equivalent, 2 killed, 0 survived: 100.00 % of those that are not equivalent (at least 98 %)",
+        ),
+    ],
+)
+def test_a_rate_of_nothing_is_not_called_one(
+    counts: dict[str, int], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mutants = results(**counts)
+    made = GeneratedRun(
+        status=status_of(mutants, 98.0),
+        seed=0,
+        target="sm_90",
+        arms=("builder",),
+        operators=("drop",),
+        redrawn=0,
+        required_percent=98.0,
+        kill_percent=kill_percent(mutants),
+        mutants=mutants,
+    )
+    monkeypatch.setattr("diffcheck.cli.mutants.run_generated", lambda *_: made)
+    assert command(["mutants"]) == (0 if made.status == "holds" else 1)
+    assert words in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_few_mutants_are_caught() -> None:

@@ -303,6 +303,16 @@ def test_rows_that_no_table_can_rest_on_are_refused(
     assert (code, error.count("\n"), tiles.exists()) == (2, 1, False)
 
 
+@pytest.mark.parametrize(("text", "said"), [("{}", "None"), ('{"schema": "diffcheck-ab/1"}', "'diffcheck-ab/1'")])
+def test_a_table_of_another_file_names_the_schema(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.json").write_text(text)
+    assert run(["tune", "--table", str(tmp_path / "r.json"), "-o", str(tmp_path / "t.toml")]) == 2
+    line = f"diffcheck: result r.json, schema: {said} is not allowed; allowed: diffcheck-tune/1\n"
+    assert (capsys.readouterr().err, (tmp_path / "t.toml").exists()) == (line, False)
+
+
 def test_more_rows_than_a_table_may_have_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = [replace(row, policy="one-wave") for row in rows_of(BASE)]
     lengths = [*((one, one) for one in range(900)), (900, LAST)]
