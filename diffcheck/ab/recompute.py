@@ -18,7 +18,7 @@ from diffcheck.ab.stopping import BLOCKS_BETWEEN_LOOKS
 from diffcheck.experiment.model import Budget
 from diffcheck.experiment.rows import experiment_rows
 from diffcheck.receipts.ab.model import AbReceipt
-from diffcheck.receipts.ab.samples import Block, Comparison, Interval
+from diffcheck.receipts.ab.samples import Block, Comparison, Interval, letters
 
 Samples = tuple[float, ...]
 
@@ -152,7 +152,7 @@ def _wrong_blocks(blocks: Sequence[Block], seed: int) -> str:
             return f"block {place} is {'kept' if block.dropped is None else 'dropped'}, and its readings say otherwise"
         if block.dropped != why:
             return f"block {place} was dropped for {block.dropped!r}, and its readings say {why!r}"
-        order = "".join("A" if side == "baseline" else "B" for side in sides)
+        order = letters(sides)
         if block.order != order:
             return f"block {place} is {block.order}, and the seed {seed} draws {order}"
     return ""

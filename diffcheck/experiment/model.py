@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from diffcheck.receipts.fields import Model, Name, Target
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import require_once
 
 Relation = Literal["bitwise", "bounded"]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
@@ -30,9 +30,7 @@ class Arms(Model):
     def _two_arms(self) -> Self:
         if self.baseline == self.candidate:
             raise ValueError(f"baseline and candidate are both {self.baseline}")
-        name = first_repeated(self.peers)
-        if name is not None:
-            raise ValueError(f"peers: {name} is there twice")
+        require_once("peers", self.peers)
         return self
 
 

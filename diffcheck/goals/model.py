@@ -9,7 +9,7 @@ from typing_extensions import Self
 
 from diffcheck.experiment.model import Positive, Slug, Whole
 from diffcheck.receipts.fields import Model, Name, Target
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import first_repeated, require_once
 
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
@@ -46,9 +46,7 @@ class TimeGoal(Selection):
 
     @model_validator(mode="after")
     def _lengths_once(self) -> Self:
-        twice = first_repeated(kv_len for kv_len, _ in self.at_most_us)
-        if twice is not None:
-            raise ValueError(f"at_most_us: {twice} is there twice")
+        require_once("at_most_us", (kv_len for kv_len, _ in self.at_most_us))
         return self
 
 
@@ -73,9 +71,7 @@ class PeerGoal(Selection):
 
     @model_validator(mode="after")
     def _peers_once(self) -> Self:
-        name = first_repeated((*self.peers, *self.peers_where_measured))
-        if name is not None:
-            raise ValueError(f"peers, peers_where_measured: {name} is there twice")
+        require_once("peers, peers_where_measured", (*self.peers, *self.peers_where_measured))
         return self
 
 

@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.provenance import Tree
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import first_repeated, require_once
 from diffcheck.sanitize.registry import TOOLS, ToolName
 
 # How many planted faults both sides must report where the tools are there to be asked (fewer where few were named).
@@ -133,13 +133,9 @@ class SanitizeReceipt(Model):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        fault = first_repeated(result.name for result in self.planted)
-        if fault is not None:
-            raise ValueError(f"planted: {fault} is there twice")
+        require_once("planted", (result.name for result in self.planted))
         ran = [result.verdict.tool for result in self.arms]
-        tool = first_repeated(ran)
-        if tool is not None:
-            raise ValueError(f"arms: {tool} is there twice")
+        require_once("arms", ran)
         if ran and set(ran) != set(TOOLS):
             raise ValueError(f"arms: ran under {', '.join(ran)}; a run is under {', '.join(TOOLS)}")
         return self

@@ -14,13 +14,13 @@ from diffcheck.cases import DECODES
 from diffcheck.experiment.model import Whole
 from diffcheck.receipts.ab.samples import Microseconds
 from diffcheck.receipts.cases import CaseFacts
+from diffcheck.receipts.copies import require_copies, require_rotated
 from diffcheck.receipts.fields import Count, Model, Name, Real, Sha256, Target
 from diffcheck.receipts.looked_at import wrong_check
 from diffcheck.receipts.metrics import Check
 from diffcheck.receipts.provenance import Tree
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import require_once
 from diffcheck.timing.graph import spread_percent
-from diffcheck.timing.sets import L2_MULTIPLE, count_sets
 
 _ROUNDING = 1e-9
 LAUNCH_FLOOR = "empty"
@@ -84,17 +84,14 @@ class TimedCase(Model):
     @model_validator(mode="after")
     def _bytes_are_of_the_case(self) -> Self:
         self.case.require_kv_bytes(self.kv_bytes, DECODES[self.case.stage])
-        if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
-            raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
+        require_rotated(self.rotated_bytes, self.buffer_sets, self.kv_bytes)
         for variant in self.variants:
             variant.require_speed(self.kv_bytes)
         return self
 
     @model_validator(mode="after")
     def _each_variant_once_over_all_copies(self) -> Self:
-        twice = first_repeated(variant.name for variant in self.variants)
-        if twice is not None:
-            raise ValueError(f"variants: {twice} is there twice")
+        require_once("variants", (variant.name for variant in self.variants))
         for variant in self.variants:
             if variant.calls % self.buffer_sets:
                 raise ValueError(
@@ -119,13 +116,6 @@ class TimedCase(Model):
         if untold:
             raise ValueError(f"parity: {untold[0]} was timed, and nothing says whether it has the reference's bits")
         return self
-
-    def require_copies(self, l2_bytes: int) -> None:
-        """Raise `ValueError` where K and V were copied too few times to lie outside the L2."""
-        if self.kv_bytes and self.buffer_sets < (needed := count_sets(self.kv_bytes, l2_bytes)):
-            raise ValueError(
-                f"buffer_sets: {self.buffer_sets} of {self.case.name}; {needed} exceed the L2 {L2_MULTIPLE} times"
-            )
 
 
 class Timing(Model):
@@ -157,11 +147,11 @@ class Timing(Model):
 
     @model_validator(mode="after")
     def _each_case_once_and_outside_the_l2(self) -> Self:
-        twice = first_repeated(case.case.name for case in self.cases)
-        if twice is not None:
-            raise ValueError(f"cases: {twice} is there twice")
+        require_once("cases", (case.case.name for case in self.cases))
         for case in self.cases:
-            case.require_copies(self.l2_bytes)
+            # A reduction reads no K and V.
+            if case.kv_bytes:
+                require_copies(case.case.name, case.buffer_sets, case.kv_bytes, self.l2_bytes)
         return self
 
 

@@ -11,7 +11,7 @@ from typing_extensions import Self
 from diffcheck.executors.builds import Build
 from diffcheck.receipts.fields import Count, Model, Name, Target
 from diffcheck.receipts.provenance import Tree
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import require_once
 
 
 class BuildResult(Model):
@@ -73,12 +73,8 @@ class Toolchain(Model):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        case = first_repeated(self.cases)
-        if case is not None:
-            raise ValueError(f"cases: {case} is there twice")
-        what = first_repeated(result.what for result in self.results)
-        if what is not None:
-            raise ValueError(f"results: {what} is there twice")
+        require_once("cases", self.cases)
+        require_once("results", (result.what for result in self.results))
         return self
 
     @model_validator(mode="after")

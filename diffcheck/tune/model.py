@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -14,11 +13,11 @@ from diffcheck.receipts.ab.host import AbTool, HostFacts
 from diffcheck.receipts.ab.rows import Floor
 from diffcheck.receipts.ab.samples import Interval, Microseconds, Reading
 from diffcheck.receipts.cases import CallFacts, PlanFacts, require_plan_fits
+from diffcheck.receipts.copies import require_copies
 from diffcheck.receipts.fields import Count, Model, Name, Sha256, Target
 from diffcheck.receipts.looked_at import wrong_check
 from diffcheck.receipts.metrics import Check
-from diffcheck.repeated import first_repeated
-from diffcheck.timing.sets import L2_MULTIPLE, count_sets
+from diffcheck.repeated import require_once
 
 SCHEMA = "diffcheck-tune/1"
 MIN_ROUNDS = 12
@@ -121,7 +120,7 @@ class TunedRow(Model):
     @model_validator(mode="after")
     def _variants_are_of_the_case(self) -> Self:
         self.case.require_kv_bytes(self.kv_bytes)
-        _require_once("variants", (one.name for one in self.variants))
+        require_once("variants", (one.name for one in self.variants))
         for one in self.variants:
             require_plan_fits(one.name, one.plan, self.case.kv_len)
             wrong = wrong_check(one.checks, self.case, one.plan)
@@ -209,8 +208,8 @@ class TuneResult(Model):
     @model_validator(mode="after")
     def _each_call_once(self) -> Self:
         cases = [row.case for row in self.rows]
-        _require_once("rows", (one.name for one in cases))
-        _require_once(
+        require_once("rows", (one.name for one in cases))
+        require_once(
             "rows",
             (
                 f"{one.num_q_heads}:{one.num_kv_heads} of {one.head_dim} {one.storage} at {one.kv_len} keys"
@@ -222,11 +221,8 @@ class TuneResult(Model):
     @model_validator(mode="after")
     def _copies_lie_outside_the_l2(self) -> Self:
         for row in self.rows:
-            needed = count_sets(row.kv_bytes, self.host.l2_bytes)
-            if row.rounds and row.buffer_sets < needed:
-                raise ValueError(
-                    f"buffer_sets: {row.buffer_sets} of {row.case.name}; {needed} exceed the L2 {L2_MULTIPLE} times"
-                )
+            if row.rounds:
+                require_copies(row.case.name, row.buffer_sets, row.kv_bytes, self.host.l2_bytes)
         return self
 
     @model_validator(mode="after")
@@ -238,9 +234,3 @@ class TuneResult(Model):
                 if one.plan.profile != self.profile:
                     raise ValueError(f"profile: {self.profile} contradicts the plan {one.plan.key}")
         return self
-
-
-def _require_once(what: str, names: Iterable[str]) -> None:
-    name = first_repeated(names)
-    if name is not None:
-        raise ValueError(f"{what}: {name} is there twice")

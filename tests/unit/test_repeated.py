@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from diffcheck.repeated import first_repeated
+import pytest
+
+from diffcheck.repeated import first_repeated, require_once
 
 
 def test_the_first_that_is_there_again_is_named() -> None:
@@ -17,3 +19,9 @@ def test_where_each_is_there_once_nothing_is() -> None:
 
 def test_what_is_false_is_found_too() -> None:
     assert first_repeated([1, 0, 0]) == 0
+
+
+def test_the_error_says_of_what_there_are_two() -> None:
+    require_once("peers", ["a", "b"])
+    with pytest.raises(ValueError, match=r"^peers: 0 is there twice$"):
+        require_once("peers", iter([0, 1, 0]))

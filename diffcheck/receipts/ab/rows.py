@@ -13,9 +13,10 @@ from typing_extensions import Self
 from diffcheck.experiment.model import Positive, Relation, Whole
 from diffcheck.receipts.ab.samples import Comparison, Microseconds, Percent
 from diffcheck.receipts.cases import CallFacts, PlanFacts, require_plan_fits
+from diffcheck.receipts.copies import require_rotated
 from diffcheck.receipts.fields import Count, Model, Name, Sha256
 from diffcheck.receipts.metrics import Check
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import require_once
 
 _ROUNDING = 1e-9
 # Of the longer graph's time. How many calls a side has was chosen by a trial before its blocks, which is rough.
@@ -128,16 +129,13 @@ class Row(Model):
 
     @model_validator(mode="after")
     def _each_peer_once(self) -> Self:
-        name = first_repeated(peer.name for peer in self.peers)
-        if name is not None:
-            raise ValueError(f"peers: {name} is there twice")
+        require_once("peers", (peer.name for peer in self.peers))
         return self
 
     @model_validator(mode="after")
     def _derived_follows(self) -> Self:
         self.case.require_kv_bytes(self.kv_bytes)
-        if self.rotated_bytes != self.kv_bytes * self.buffer_sets:
-            raise ValueError(f"rotated_bytes: {self.rotated_bytes} contradicts {self.buffer_sets} x {self.kv_bytes}")
+        require_rotated(self.rotated_bytes, self.buffer_sets, self.kv_bytes)
         for peer in self.peers:
             stated = peer.ratio
             base = self.timing.baseline_us if self.timing else None

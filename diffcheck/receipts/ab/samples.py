@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -17,6 +18,11 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Microseconds = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
 """From what no clock resolves to days: outside it, ratios and rates would leave the range of numbers."""
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def letters(sides: Iterable[Side]) -> str:
+    """Return sides in order as letters, A being the baseline."""
+    return "".join("A" if side == "baseline" else "B" for side in sides)
 
 
 class Reading(Model):
@@ -60,7 +66,7 @@ class Block(Model):
     @property
     def order(self) -> str:
         """`ABBA` or `BAAB`, A being the baseline."""
-        return "".join("A" if replay.side == "baseline" else "B" for replay in self.replays)
+        return letters(replay.side for replay in self.replays)
 
     def times(self, side: Side) -> tuple[float, ...]:
         """Microseconds a call of one side's replays."""

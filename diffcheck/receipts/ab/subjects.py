@@ -6,7 +6,7 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from diffcheck.receipts.fields import Model, Name, Sha256, Target
-from diffcheck.repeated import first_repeated
+from diffcheck.repeated import require_once
 
 
 class ArmPtx(Model):
@@ -38,7 +38,5 @@ class Subjects(Model):
 
     @model_validator(mode="after")
     def _each_arm_once(self) -> Self:
-        name = first_repeated(ptx.arm for ptx in self.ptx)
-        if name is not None:
-            raise ValueError(f"ptx: {name} is there twice")
+        require_once("ptx", (ptx.arm for ptx in self.ptx))
         return self
